@@ -1,0 +1,4 @@
+//! Tollgate.
+pub mod clock;
+pub mod tape;
+pub mod verdict;

@@ -1,0 +1,310 @@
+//! The parsed form of a payload: simd-json's tape, in memory that is used again for every record.
+//!
+//! This is the only file that calls simd-json. Everything above reads [`Node`]s through [`Tape`]: node 0 is the
+//! document; an object is followed by name, value, name, value…; `count` of an object or array is the number of
+//! nodes it spans, so `index + count + 1` is the node behind it.
+//!
+//! simd-json refuses numbers that fit neither 64-bit integers nor a finite double. JSON allows them, some formats
+//! carry them, and canonical forms need their exact digits. So when it refuses a number the document is parsed once
+//! more with each such number blanked out, and the tape gets a [`Wide`] entry that points at the digits.
+//!
+//! This file must not know formats, schemas or reasons beyond the syntax of JSON.
+
+use std::ops::Range;
+
+pub use simd_json::{Node, StaticNode};
+
+/// Position of a node on the tape.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NodeIndex(pub u32);
+
+/// A number that no 64-bit form can carry; its node holds the nearest double (possibly infinite).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wide {
+    /// The number's node.
+    pub node: NodeIndex,
+    /// Where its text stands in the payload.
+    pub start: u32,
+    /// How long its text is.
+    pub len: u32,
+}
+
+/// One parsed document, borrowed from a [`Parser`].
+#[derive(Clone, Copy, Debug)]
+pub struct Tape<'a> {
+    nodes: &'a [Node<'a>],
+    wide: &'a [Wide],
+}
+
+impl<'a> Tape<'a> {
+    /// All nodes in document order.
+    #[must_use]
+    pub fn nodes(self) -> &'a [Node<'a>] {
+        self.nodes
+    }
+
+    /// The numbers that no 64-bit form can carry, ascending by node; nearly always empty.
+    #[must_use]
+    pub fn wide(self) -> &'a [Wide] {
+        self.wide
+    }
+
+    /// Whether a number of the document overflows a double (`1e400`).
+    #[must_use]
+    pub fn first_overflow(self) -> Option<NodeIndex> {
+        self.wide.iter().map(|wide| wide.node).find(|node| {
+            matches!(self.nodes.get(node.0 as usize), Some(Node::Static(StaticNode::F64(value))) if value.is_infinite())
+        })
+    }
+}
+
+/// Why a payload is not one JSON document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Malformed {
+    /// Not JSON, or not UTF-8.
+    Syntax,
+    /// Nested deeper than the parser's limit.
+    TooDeep,
+}
+
+/// Parses payloads into tapes; owns all the memory that this takes.
+pub struct Parser {
+    /// The payload's copy: simd-json unescapes strings in place.
+    scratch: Vec<u8>,
+    buffers: simd_json::Buffers,
+    /// The nodes between two documents: empty, but with their memory.
+    nodes: simd_json::Tape<'static>,
+    wide: Vec<Wide>,
+}
+
+impl Parser {
+    /// A parser that refuses documents nested deeper than `depth_max` (the top level is depth 1).
+    #[must_use]
+    pub fn new(depth_max: usize) -> Self {
+        const PAYLOAD_BYTES_TYPICAL: usize = 16 * 1024;
+        Self {
+            scratch: Vec::with_capacity(PAYLOAD_BYTES_TYPICAL),
+            buffers: simd_json::Buffers::with_max_depth(PAYLOAD_BYTES_TYPICAL, depth_max),
+            nodes: simd_json::Tape(Vec::with_capacity(1024)),
+            wide: Vec::new(),
+        }
+    }
+
+    /// Parses `payload` and hands the tape to `then`; the tape ends with it.
+    pub fn parse<R>(&mut self, payload: &[u8], then: impl FnOnce(Result<Tape<'_>, Malformed>) -> R) -> R {
+        let Self { scratch, buffers, nodes, wide } = self;
+        let mut tape = std::mem::replace(nodes, simd_json::Tape(Vec::new())).reset();
+        wide.clear();
+        let outcome = match refill(scratch, payload, buffers, &mut tape) {
+            Err(simd_json::ErrorType::InvalidNumber) => {
+                // The first tape borrows `scratch`; start over with a fresh borrow of both.
+                let mut again = tape.reset();
+                let outcome = parse_wide(scratch, payload, buffers, &mut again, wide);
+                let result = then(outcome.map(|()| Tape { nodes: &again.0, wide }));
+                *nodes = again.reset();
+                return result;
+            }
+            Err(simd_json::ErrorType::DepthLimitExceeded) => Err(Malformed::TooDeep),
+            Err(_) => Err(Malformed::Syntax),
+            Ok(()) => Ok(()),
+        };
+        let result = then(outcome.map(|()| Tape { nodes: &tape.0, wide }));
+        *nodes = tape.reset();
+        result
+    }
+}
+
+/// Copies the payload into `scratch` and parses it there.
+fn refill<'a>(
+    scratch: &'a mut Vec<u8>,
+    payload: &[u8],
+    buffers: &mut simd_json::Buffers,
+    tape: &mut simd_json::Tape<'a>,
+) -> Result<(), simd_json::ErrorType> {
+    scratch.clear();
+    scratch.extend_from_slice(payload);
+    simd_json::fill_tape(scratch, buffers, tape).map_err(|error| kind(&error))
+}
+
+/// The error's kind; simd-json's own type cannot be copied out, and only these two matter.
+fn kind(error: &simd_json::Error) -> simd_json::ErrorType {
+    match error.error() {
+        simd_json::ErrorType::InvalidNumber => simd_json::ErrorType::InvalidNumber,
+        simd_json::ErrorType::DepthLimitExceeded => simd_json::ErrorType::DepthLimitExceeded,
+        _ => simd_json::ErrorType::Syntax,
+    }
+}
+
+/// Parses a document that may hold numbers beyond 64 bits: they are replaced by `0` and blanks of the same length
+/// for simd-json, then put onto the tape as their nearest double with their place in the payload.
+fn parse_wide<'a>(
+    scratch: &'a mut Vec<u8>,
+    payload: &[u8],
+    buffers: &mut simd_json::Buffers,
+    tape: &mut simd_json::Tape<'a>,
+    wide: &mut Vec<Wide>,
+) -> Result<(), Malformed> {
+    scratch.clear();
+    scratch.extend_from_slice(payload);
+    blank_wide_numbers(payload, scratch, wide)?;
+    match simd_json::fill_tape(scratch, buffers, tape).map_err(|error| kind(&error)) {
+        Ok(()) => {}
+        Err(simd_json::ErrorType::DepthLimitExceeded) => return Err(Malformed::TooDeep),
+        Err(_) => return Err(Malformed::Syntax),
+    }
+    // `wide[k].node` holds the ordinal among the document's numbers so far; turn it into the node's index.
+    let mut pending = wide.iter_mut().peekable();
+    let mut ordinal = 0;
+    for (index, node) in tape.0.iter_mut().enumerate().filter(|(_, node)| is_number(node)) {
+        if let Some(entry) = pending.next_if(|entry| entry.node.0 == ordinal) {
+            entry.node = NodeIndex(index as u32);
+            *node = Node::Static(StaticNode::F64(nearest_double(payload, *entry)));
+        }
+        ordinal += 1;
+    }
+    Ok(())
+}
+
+fn nearest_double(payload: &[u8], wide: Wide) -> f64 {
+    let text = payload.get(wide.start as usize..(wide.start + wide.len) as usize).unwrap_or_default();
+    std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).unwrap_or(f64::NAN)
+}
+
+fn is_number(node: &Node<'_>) -> bool {
+    matches!(node, Node::Static(StaticNode::I64(_) | StaticNode::U64(_) | StaticNode::F64(_)))
+}
+
+/// Finds the numbers outside strings, checks their grammar, and blanks those that 64 bits cannot carry.
+fn blank_wide_numbers(payload: &[u8], scratch: &mut [u8], wide: &mut Vec<Wide>) -> Result<(), Malformed> {
+    let mut at = 0;
+    let mut ordinal = 0;
+    while let Some(&byte) = payload.get(at) {
+        match byte {
+            b'"' => at = string_end(payload, at).ok_or(Malformed::Syntax)?,
+            b'-' | b'0'..=b'9' => {
+                let end = number_end(payload, at);
+                let text = payload.get(at..end).ok_or(Malformed::Syntax)?;
+                if !is_json_number(text) {
+                    return Err(Malformed::Syntax);
+                }
+                if !fits_64_bits(text) {
+                    wide.push(Wide { node: NodeIndex(ordinal), start: at as u32, len: (end - at) as u32 });
+                    blank(scratch, at..end);
+                }
+                ordinal += 1;
+                at = end;
+            }
+            _ => at += 1,
+        }
+    }
+    Ok(())
+}
+
+/// The index behind the string that opens at `start`, or `None` if it never closes.
+fn string_end(payload: &[u8], start: usize) -> Option<usize> {
+    let mut at = start + 1;
+    loop {
+        match payload.get(at)? {
+            b'"' => return Some(at + 1),
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+}
+
+/// The index behind the bytes that can belong to the number which starts at `start`.
+fn number_end(payload: &[u8], start: usize) -> usize {
+    let rest = payload.get(start..).unwrap_or_default();
+    let len = rest.iter().position(|byte| !matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
+    start + len.unwrap_or(rest.len())
+}
+
+/// Whether `text` is a number by RFC 8259, section 6.
+fn is_json_number(text: &[u8]) -> bool {
+    let text = text.strip_prefix(b"-").unwrap_or(text);
+    let (integer, rest) = split_digits(text);
+    if integer.is_empty() || (integer.len() > 1 && integer.first() == Some(&b'0')) {
+        return false;
+    }
+    let rest = match rest.strip_prefix(b".") {
+        Some(rest) => match split_digits(rest) {
+            ([], _) => return false,
+            (_, rest) => rest,
+        },
+        None => rest,
+    };
+    let Some(exponent) = rest.strip_prefix(b"e").or_else(|| rest.strip_prefix(b"E")) else {
+        return rest.is_empty();
+    };
+    let exponent = exponent.strip_prefix(b"+").or_else(|| exponent.strip_prefix(b"-")).unwrap_or(exponent);
+    let (digits, rest) = split_digits(exponent);
+    !digits.is_empty() && rest.is_empty()
+}
+
+fn split_digits(text: &[u8]) -> (&[u8], &[u8]) {
+    text.split_at(text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len()))
+}
+
+fn fits_64_bits(number: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(number) else { return false };
+    if text.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E')) {
+        return text.parse::<f64>().is_ok_and(f64::is_finite);
+    }
+    text.parse::<i64>().is_ok() || text.parse::<u64>().is_ok()
+}
+
+fn blank(scratch: &mut [u8], range: Range<usize>) {
+    if let Some([first, rest @ ..]) = scratch.get_mut(range) {
+        *first = b'0';
+        rest.fill(b' ');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<(String, Vec<Wide>), Malformed> {
+        Parser::new(64)
+            .parse(text.as_bytes(), |tape| tape.map(|tape| (format!("{:?}", tape.nodes()), tape.wide().to_vec())))
+    }
+
+    #[test]
+    fn a_number_beyond_64_bits_keeps_its_place_in_the_payload() {
+        let text = r#"{"a":1,"b":["7",123456789012345678901234567890,2],"c":-9223372036854775809}"#;
+        let (nodes, wide) = parse(text).unwrap();
+        let digits: Vec<_> =
+            wide.iter().map(|wide| &text[wide.start as usize..(wide.start + wide.len) as usize]).collect();
+        assert_eq!(digits, ["123456789012345678901234567890", "-9223372036854775809"]);
+        assert_eq!(wide.iter().map(|wide| wide.node.0).collect::<Vec<_>>(), [6, 9]);
+        assert!(nodes.contains("1.2345678901234568e29"), "{nodes}");
+    }
+
+    #[test]
+    fn an_overflowing_double_is_found() {
+        Parser::new(64).parse(br#"{"a":1e400}"#, |tape| {
+            assert_eq!(tape.unwrap().first_overflow(), Some(NodeIndex(2)));
+        });
+        Parser::new(64).parse(br#"{"a":123456789012345678901234567890}"#, |tape| {
+            assert_eq!(tape.unwrap().first_overflow(), None);
+        });
+    }
+
+    #[test]
+    fn broken_numbers_stay_broken_beside_wide_ones() {
+        for broken in ["01", "1.", "-", "1e", "1e+", "1.e5", "0x10", "1-2", "--1", "1e5.5"] {
+            let text = format!(r#"{{"a":123456789012345678901234567890,"b":{broken}}}"#);
+            assert_eq!(parse(&text).unwrap_err(), Malformed::Syntax, "{text}");
+        }
+    }
+
+    #[test]
+    fn depth_is_counted_from_the_top_level() {
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        assert!(parse(&nested(64)).is_ok());
+        assert_eq!(parse(&nested(65)).unwrap_err(), Malformed::TooDeep);
+        // The limit holds on the way for wide numbers, too.
+        let wide = format!("[123456789012345678901234567890,{}]", nested(64));
+        assert_eq!(parse(&wide).unwrap_err(), Malformed::TooDeep);
+    }
+}
