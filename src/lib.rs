@@ -1,4 +1,46 @@
-//! Tollgate.
+//! Tollgate lets through only agent envelopes that hold: well formed, in shape, consistent, fresh, authentic, not
+//! seen before.
+//!
+//! ```text
+//!  reader ──batches──►  workers, pinned, N            ──►  gate, one thread, in order  ──►  writer
+//!  kafka | files        parse → identify → shape →         epochs → count → route           accepted | rejected
+//!  (bounded)            meaning → credentials                                               → commit
+//!                       = verdict
+//! ```
+//!
+//! Two recipes show a record's whole way; everything else is a leaf that one opens on demand:
+//!
+//! 1. [`pipeline::run`] in `pipeline/mod.rs`: how a batch goes through.
+//! 2. [`judge::Judge::judge`] in `judge/mod.rs`: how a payload becomes a verdict.
+//!
+//! The modules in reading order; each uses only those below it (a test holds that):
+//!
+//! - [`commands`]: one file per verb of the command line.
+//! - [`cli`]: the definition of the command line.
+//! - [`load`]: streams of envelopes whose right verdict is known.
+//! - [`pipeline`]: reader, workers, gate, writer, and the ends on files and Kafka.
+//! - [`kafka`]: our own client on librdkafka; the only place that names it, and the only unsafe code.
+//! - [`files`]: NDJSON, arrays, gzip, zstd, directories, standard input and output.
+//! - [`judge`]: payload in, verdict out; explanations.
+//! - [`formats`]: the built-in formats and how they are told apart.
+//! - [`program`]: JSON Schema as a flat program on the tape.
+//! - [`histograms`]: latency of every stage.
+//! - [`config`]: the configuration, every key defined once.
+//! - [`verdict`]: the verdict and the closed list of reasons.
+//! - [`tape`]: the parsed form of a payload; the only place that calls simd-json.
+//! - [`clock`]: time.
+
+pub mod cli;
 pub mod clock;
+pub mod commands;
+pub mod config;
+pub mod files;
+pub mod formats;
+pub mod histograms;
+pub mod judge;
+pub mod kafka;
+pub mod load;
+pub mod pipeline;
+pub mod program;
 pub mod tape;
 pub mod verdict;

@@ -49,6 +49,38 @@ impl<'a> Tape<'a> {
         self.wide
     }
 
+    /// Writes the JSON pointer (RFC 6901) of a node; a member's name has the pointer of its value.
+    pub fn write_pointer(self, node: NodeIndex, out: &mut Vec<u8>) {
+        let target = node.0 as usize;
+        let mut at = 0;
+        while at < target {
+            let Some(child) = self.child_towards(at, target, out) else { return };
+            at = child;
+        }
+    }
+
+    /// Steps from the container at `at` to its child that is or contains `target`, and writes that step.
+    fn child_towards(self, at: usize, target: usize, out: &mut Vec<u8>) -> Option<usize> {
+        let named = matches!(self.nodes.get(at)?, Node::Object { .. });
+        let mut value = at + 1;
+        for position in 0.. {
+            let name = if named { Some(value) } else { None };
+            value += usize::from(named);
+            let end = value + 1 + nested_nodes(self.nodes.get(value)?);
+            if target < end {
+                out.push(b'/');
+                match name.and_then(|name| self.nodes.get(name)) {
+                    Some(Node::String(name)) => write_pointer_token(name, out),
+                    _ => out.extend_from_slice(position.to_string().as_bytes()),
+                }
+                // Whoever asks for a name gets the pointer of its value, and is there.
+                return if name == Some(target) { None } else { Some(value) };
+            }
+            value = end;
+        }
+        None
+    }
+
     /// Whether a number of the document overflows a double (`1e400`).
     #[must_use]
     pub fn first_overflow(self) -> Option<NodeIndex> {
@@ -165,6 +197,24 @@ fn parse_wide<'a>(
     Ok(())
 }
 
+/// How many nodes follow that belong to this one.
+fn nested_nodes(node: &Node<'_>) -> usize {
+    match node {
+        Node::Object { count, .. } | Node::Array { count, .. } => *count,
+        Node::String(_) | Node::Static(_) => 0,
+    }
+}
+
+fn write_pointer_token(name: &str, out: &mut Vec<u8>) {
+    for byte in name.bytes() {
+        match byte {
+            b'~' => out.extend_from_slice(b"~0"),
+            b'/' => out.extend_from_slice(b"~1"),
+            _ => out.push(byte),
+        }
+    }
+}
+
 fn nearest_double(payload: &[u8], wide: Wide) -> f64 {
     let text = payload.get(wide.start as usize..(wide.start + wide.len) as usize).unwrap_or_default();
     std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).unwrap_or(f64::NAN)
@@ -265,8 +315,9 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<(String, Vec<Wide>), Malformed> {
-        Parser::new(64)
-            .parse(text.as_bytes(), |tape| tape.map(|tape| (format!("{:?}", tape.nodes()), tape.wide().to_vec())))
+        Parser::new(64).parse(text.as_bytes(), |tape| {
+            tape.map(|tape| (format!("{:?}", tape.nodes()), tape.wide().to_vec()))
+        })
     }
 
     #[test]
@@ -288,6 +339,23 @@ mod tests {
         Parser::new(64).parse(br#"{"a":123456789012345678901234567890}"#, |tape| {
             assert_eq!(tape.unwrap().first_overflow(), None);
         });
+    }
+
+    #[test]
+    fn pointers_name_every_node() {
+        let text = r#"{"a":{"b/c":[1,{"~":2}]},"":3}"#;
+        let pointers: Vec<String> = Parser::new(64).parse(text.as_bytes(), |tape| {
+            let tape = tape.unwrap();
+            let pointer = |node| {
+                let mut out = Vec::new();
+                tape.write_pointer(NodeIndex(node), &mut out);
+                String::from_utf8(out).unwrap()
+            };
+            (0..tape.nodes().len() as u32).map(pointer).collect()
+        });
+        let expected =
+            ["", "/a", "/a", "/a/b~1c", "/a/b~1c", "/a/b~1c/0", "/a/b~1c/1", "/a/b~1c/1/~0", "/a/b~1c/1/~0", "/", "/"];
+        assert_eq!(pointers, expected);
     }
 
     #[test]

@@ -1,0 +1,136 @@
+//! The command line: one definition, from which help, parsing and completion derive.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::Profile;
+
+/// Lets through only agent envelopes that hold.
+///
+/// Reads JSON envelopes from Kafka or files, judges each by the rules of its format, and writes accepted and rejected
+/// ones, unchanged, to separate places.
+#[derive(Debug, Parser)]
+#[command(name = "tollgate", version, max_term_width = 110)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Log level: error, warn, info, debug, trace, or a filter such as `tollgate=debug`.
+    #[arg(long, global = true, env = "TOLLGATE_LOG", default_value = "info", value_name = "LEVEL")]
+    pub log: String,
+    /// Log lines as JSON.
+    #[arg(long, global = true)]
+    pub log_json: bool,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show the whole thing at work: a generated stream through the real pipeline, no broker needed.
+    Demo(Demo),
+    /// Filter a Kafka topic around the clock, or files once.
+    Run(Run),
+    /// Explain the verdict on one or more envelopes: every failure, where, expected, found, and the fix.
+    #[command(visible_alias = "explain")]
+    Check(Check),
+    /// Run case files: envelopes with the verdict that they must get.
+    Test(Test),
+    /// Check a configuration and print the effective one, secrets hidden.
+    Config(ConfigArgs),
+}
+
+/// `tollgate demo`
+#[derive(Debug, Args)]
+pub struct Demo {
+    /// How many records to make.
+    #[arg(long, default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub records: u64,
+    /// Worker threads; 0 means one per available core.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=1024))]
+    pub workers: u16,
+    /// Where to write the files; made if it does not exist. [default: tollgate-demo in the temporary directory]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// The seed of the stream: the same seed makes the same stream.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Print the summary as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `tollgate run`
+#[derive(Debug, Args)]
+pub struct Run {
+    /// Files or directories to filter instead of Kafka; `-` is standard input.
+    pub paths: Vec<PathBuf>,
+    /// Configuration file.
+    #[arg(long, short, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// With paths: file for accepted records, `-` for standard output; `.gz` and `.zst` compress.
+    #[arg(long, value_name = "FILE", requires = "paths")]
+    pub accepted: Option<PathBuf>,
+    /// With paths: file for rejected records, `-` for standard output.
+    #[arg(long, value_name = "FILE", requires = "paths")]
+    pub rejected: Option<PathBuf>,
+    /// Format of the records: `auto`, or a format's name. [default: `rules.format` of the configuration]
+    #[arg(long, value_name = "NAME")]
+    pub format: Option<String>,
+    /// Latency log to write (`.hlog`).
+    #[arg(long, value_name = "FILE")]
+    pub latency_log: Option<PathBuf>,
+    /// Print the summary as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `tollgate check`
+#[derive(Debug, Args)]
+pub struct Check {
+    /// Files with envelopes (one document, NDJSON or an array); `-` or nothing is standard input.
+    pub paths: Vec<PathBuf>,
+    /// Configuration file.
+    #[arg(long, short, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Format of the envelopes: `auto`, or a format's name.
+    #[arg(long, value_name = "NAME")]
+    pub format: Option<String>,
+    /// Profile of the rules: page, strict or lenient.
+    #[arg(long, value_name = "PROFILE")]
+    pub profile: Option<Profile>,
+    /// One JSON object per envelope.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `tollgate test`
+#[derive(Debug, Args)]
+pub struct Test {
+    /// Case files, one JSON object per line.
+    #[arg(required = true)]
+    pub files: Vec<PathBuf>,
+    /// Configuration file.
+    #[arg(long, short, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Profiles to run: strict, lenient or both.
+    #[arg(long, default_value = "both", value_parser = ["strict", "lenient", "both"])]
+    pub profile: String,
+    /// Only cases of these layers: parse, schema, semantic, state, detect.
+    #[arg(long, value_delimiter = ',', value_name = "LAYER")]
+    pub layer: Vec<String>,
+    /// One JSON object per case and profile.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `tollgate config`
+#[derive(Debug, Args)]
+pub struct ConfigArgs {
+    /// Configuration file; without it, the defaults.
+    #[arg(long, short, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Print every key with its default and comment instead.
+    #[arg(long, conflicts_with = "config")]
+    pub default: bool,
+}

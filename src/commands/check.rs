@@ -1,0 +1,132 @@
+//! `tollgate check`: explains the verdict on one or more envelopes.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::{Ended, Failure, load_config, usage};
+use crate::cli::Check;
+use crate::config::Profile;
+use crate::files::{Event, Input, ReadOptions, Reader};
+use crate::formats;
+use crate::judge::{Explained, Finding, Judge, Payload, Rules, explain};
+
+pub(super) fn run(args: &Check) -> Result<Ended, Failure> {
+    let mut config = load_config(args.config.as_deref())?;
+    if let Some(format) = &args.format {
+        config.rules.format.clone_from(format);
+    }
+    if let Some(profile) = args.profile {
+        config.rules.profile = profile;
+    }
+    let rules = Rules::compile(&config).map_err(usage)?;
+    let mut judge = Judge::new(&rules);
+    let stdin = [PathBuf::from("-")];
+    let paths = if args.paths.is_empty() { &stdin[..] } else { &args.paths };
+    let inputs: Vec<_> = paths.iter().map(|path| Input::from_argument(path)).collect();
+    let mut reader = Reader::open(&inputs, &ReadOptions::default())?;
+    let mut out = std::io::stdout().lock();
+    let (mut ended, mut failed, mut seen) = (Ended::Well, None, false);
+    while let Some(event) = reader.next() {
+        let block = match event {
+            Event::Block(block) => block,
+            Event::Failed { error, .. } => {
+                tracing::error!("{error}");
+                failed.get_or_insert(error);
+                continue;
+            }
+            Event::Done { .. } => continue,
+        };
+        seen = true;
+        let path = reader.paths().get(block.file.0 as usize).map(|path| path.display().to_string());
+        for span in &block.spans {
+            let payload = if span.oversized.is_some() { Payload::Oversized } else { Payload::Bytes(block.payload(span)) };
+            let explained = explain(&mut judge, &rules, rules.default_binding(), payload);
+            let source = format!("{}:{}", path.as_deref().unwrap_or("-"), span.line);
+            if !explained.verdict.is_accept() {
+                ended = Ended::Findings;
+            }
+            if args.json {
+                writeln!(out, "{}", to_json(&source, &explained, config.rules.profile))?;
+            } else {
+                out.write_all(to_text(&source, &explained, config.rules.profile).as_bytes())?;
+            }
+        }
+    }
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
+    if !seen {
+        return Err(usage(anyhow::anyhow!("no envelope to check: the input is empty")));
+    }
+    Ok(ended)
+}
+
+fn to_text(source: &str, explained: &Explained, profile: Profile) -> String {
+    let Explained { verdict, findings, more } = explained;
+    let word = if verdict.is_accept() { "accepted" } else { "rejected" };
+    let reason = verdict.reason.map(|reason| format!(": {}", reason.code())).unwrap_or_default();
+    let format = verdict.format.map_or("no format", formats::name);
+    let mut text = format!("{source}  {word}{reason}  ({format}, profile {})\n", profile.name());
+    for (number, finding) in findings.iter().enumerate() {
+        text.push_str(&finding_text(number + 1, finding));
+    }
+    if *more > 0 {
+        text.push_str(&format!("  and {more} more\n"));
+    }
+    text
+}
+
+fn finding_text(number: usize, finding: &Finding) -> String {
+    let Finding { reason, at, keyword, expected, found } = finding;
+    let place = if at.is_empty() { "the top level".to_owned() } else { visible(at) };
+    let mut text = format!("\n  {number}. {} at {place}: {}\n", reason.code(), reason.text());
+    let mut line = |label: &str, value: &str| text.push_str(&format!("     {label:<10}{}\n", visible(value)));
+    if let Some(expected) = expected {
+        line("expected", expected);
+    }
+    if let Some(found) = found {
+        line("found", found);
+    }
+    if let Some((keyword, schema)) = keyword {
+        line("rule", &format!("{keyword} ({schema})"));
+    }
+    line("fix", reason.hint());
+    text
+}
+
+/// Control characters and text that would run backwards must not reach a terminal.
+fn visible(text: &str) -> String {
+    let hidden = |c: char| c.is_control() || matches!(c, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
+    text.chars().map(|c| if hidden(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() }).collect()
+}
+
+fn to_json(source: &str, explained: &Explained, profile: Profile) -> Value {
+    let verdict = explained.verdict;
+    let findings: Vec<_> = explained
+        .findings
+        .iter()
+        .map(|finding| {
+            let (keyword, schema) = finding.keyword.clone().unzip();
+            json!({
+                "reason": finding.reason.code(), "at": finding.at, "text": finding.reason.text(),
+                "hint": finding.reason.hint(), "expected": finding.expected, "found": finding.found,
+                "keyword": keyword, "schema": schema,
+            })
+        })
+        .collect();
+    let format = verdict.format.map(formats::name);
+    let mut object = json!({
+        "source": source,
+        "verdict": if verdict.is_accept() { "accept" } else { "reject" },
+        "reason": verdict.reason.map_or("ok", crate::verdict::Reason::code),
+        "format": format,
+        "profile": profile.name(),
+        "findings": findings,
+    });
+    if let (Some(reason), Some("agh"), Some(object)) = (verdict.reason, format, object.as_object_mut()) {
+        object.insert("wire".into(), reason.wire().into());
+    }
+    object
+}

@@ -1,0 +1,115 @@
+//! The verbs of the command line, one file each, and what they share: exit codes, output, signals, logs.
+
+mod check;
+mod config;
+mod demo;
+mod report;
+mod run;
+mod test;
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+
+use crate::cli::{Cli, Command};
+use crate::config::Config;
+use crate::pipeline::stop::Stop;
+
+/// How a verb ended, other than by an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    /// Exit 0.
+    Well,
+    /// Exit 1: something was found that the user asked to be told of.
+    Findings,
+}
+
+/// An error with its exit code.
+struct Failure {
+    code: u8,
+    error: anyhow::Error,
+}
+
+/// Wrong usage or configuration.
+const EXIT_USAGE: u8 = 2;
+/// Something failed at run time.
+const EXIT_RUN_TIME: u8 = 3;
+
+/// Errors at run time are the rule; wrong configuration is marked where it is read.
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self { code: EXIT_RUN_TIME, error: error.into() }
+    }
+}
+
+/// Marks an error as wrong usage or configuration.
+fn usage(error: impl Into<anyhow::Error>) -> Failure {
+    Failure { code: EXIT_USAGE, error: error.into() }
+}
+
+/// Runs the verb and says how it ended.
+#[must_use]
+pub fn run(cli: Cli) -> ExitCode {
+    let ended = start_log(&cli).and_then(|()| match cli.command {
+        Command::Demo(args) => demo::run(&args),
+        Command::Run(args) => run::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Test(args) => test::run(&args),
+        Command::Config(args) => config::run(&args),
+    });
+    match ended {
+        Ok(Ended::Well) => ExitCode::SUCCESS,
+        Ok(Ended::Findings) => ExitCode::from(1),
+        Err(failure) if is_closed_pipe(&failure.error) => ExitCode::SUCCESS,
+        Err(failure) => {
+            let _ = writeln!(io::stderr(), "tollgate: {:#}", failure.error);
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+/// Whoever read our output has had enough: a clean end.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let by_io = cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
+        by_io || cause.downcast_ref::<crate::files::FileError>().is_some_and(crate::files::FileError::is_closed_pipe)
+    })
+}
+
+fn start_log(cli: &Cli) -> Result<(), Failure> {
+    use std::io::IsTerminal as _;
+    let filter = tracing_subscriber::EnvFilter::try_new(&cli.log)
+        .with_context(|| format!("--log: found `{}`, allowed: error, warn, info, debug, trace or a filter", cli.log))
+        .map_err(usage)?;
+    let colours = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(colours);
+    if cli.log_json { builder.json().init() } else { builder.with_target(false).init() }
+    Ok(())
+}
+
+/// The configuration that a verb runs with: the file's, or the defaults.
+fn load_config(path: Option<&Path>) -> Result<Config, Failure> {
+    path.map_or_else(|| Ok(Config::default()), |path| Config::load(path).map_err(usage))
+}
+
+/// First SIGINT or SIGTERM: an orderly stop. Second: exit at once.
+fn stop_on_signals() -> Result<Arc<Stop>, Failure> {
+    let stop = Arc::new(Stop::default());
+    let mut signals = signal_hook::iterator::Signals::new([signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM])?;
+    let asked = Arc::clone(&stop);
+    std::thread::Builder::new().name("signals".into()).spawn(move || {
+        for _ in signals.forever() {
+            if asked.is_asked() {
+                tracing::warn!("second signal: exiting at once; what was not committed will be read again");
+                #[expect(clippy::exit, reason = "the user asked twice; nothing may hold the process up")]
+                std::process::exit(i32::from(EXIT_RUN_TIME));
+            }
+            tracing::info!("stopping: finishing what is in flight; a second signal exits at once");
+            asked.ask();
+        }
+    })?;
+    Ok(stop)
+}

@@ -1,0 +1,111 @@
+//! `tollgate run`: filters Kafka topics around the clock, or files once.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use anyhow::{Context as _, anyhow};
+
+use super::{Ended, Failure, load_config, report, stop_on_signals, usage};
+use crate::cli::Run;
+use crate::config::Config;
+use crate::files::{self, Input, Target};
+use crate::histograms::{Histograms, IntervalLog};
+use crate::judge::Rules;
+use crate::pipeline::file_ends::{FileSink, FileSource, ReadFailures};
+use crate::pipeline::kafka_ends;
+use crate::pipeline::stop::Stop;
+use crate::pipeline::{self, Meters, Setup, Summary};
+
+pub(super) fn run(args: &Run) -> Result<Ended, Failure> {
+    let mut config = load_config(args.config.as_deref())?;
+    if let Some(format) = &args.format {
+        config.rules.format.clone_from(format);
+    }
+    let rules = Arc::new(Rules::compile(&config).map_err(usage)?);
+    let mut log = LatencyLog::begin(args.latency_log.as_deref())?;
+    let stop = stop_on_signals()?;
+    if args.paths.is_empty() {
+        let summary = run_kafka(&config, rules, &stop, &mut log)?;
+        log.finish()?;
+        report::print(&summary, args.json)?;
+        return Ok(Ended::Well);
+    }
+    let failures = ReadFailures::default();
+    let summary = run_files(args, &config, rules, &stop, &mut log, &failures)?;
+    log.finish()?;
+    // With records on standard output, the summary must not stand among them.
+    if !writes_to_stdout(args) {
+        report::print(&summary, args.json)?;
+    }
+    failures.into_result()?;
+    Ok(Ended::Well)
+}
+
+fn run_kafka(config: &Config, rules: Arc<Rules>, stop: &Stop, log: &mut LatencyLog) -> Result<Summary, Failure> {
+    kafka_ends::check(config).map_err(usage)?;
+    tracing::info!(rules = rules.hash(), topics = ?config.kafka.topics, group = config.kafka.group, "starting");
+    let (source, sink) = kafka_ends::connect(config, &rules)?;
+    let meters = Meters::default();
+    let setup = Setup { rules, pipeline: &config.pipeline, stop, meters: &meters };
+    Ok(pipeline::run(&setup, source, sink, |interval| log.append(interval))?)
+}
+
+fn run_files(
+    args: &Run,
+    config: &Config,
+    rules: Arc<Rules>,
+    stop: &Stop,
+    log: &mut LatencyLog,
+    failures: &ReadFailures,
+) -> Result<Summary, Failure> {
+    let inputs: Vec<_> = args.paths.iter().map(|path| Input::from_argument(path)).collect();
+    let accepted = args.accepted.as_deref().map(Target::from_argument);
+    let rejected = args.rejected.as_deref().map(Target::from_argument);
+    let outputs: Vec<_> = [&accepted, &rejected].into_iter().flatten().cloned().collect();
+    if outputs.is_empty() {
+        return Err(usage(anyhow!("with paths, say where records go: --accepted FILE, --rejected FILE, or both")));
+    }
+    let source = FileSource::open(&inputs, config, &rules, None, failures.clone())?;
+    files::check_distinct(&outputs, source.paths()).map_err(usage)?;
+    let sink = FileSink::create(accepted.as_ref(), rejected.as_ref(), source.names())?;
+    let meters = Meters::default();
+    let setup = Setup { rules, pipeline: &config.pipeline, stop, meters: &meters };
+    Ok(pipeline::run(&setup, source, sink, |interval| log.append(interval))?)
+}
+
+fn writes_to_stdout(args: &Run) -> bool {
+    [&args.accepted, &args.rejected].into_iter().flatten().any(|path| path.as_os_str() == "-")
+}
+
+/// The latency log that the user may have asked for.
+struct LatencyLog {
+    log: Option<IntervalLog<BufWriter<File>>>,
+    error: Option<std::io::Error>,
+}
+
+impl LatencyLog {
+    fn begin(path: Option<&Path>) -> Result<Self, Failure> {
+        let Some(path) = path else { return Ok(Self { log: None, error: None }) };
+        let file = File::create(path).with_context(|| format!("--latency-log {}", path.display())).map_err(usage)?;
+        Ok(Self { log: Some(IntervalLog::begin(BufWriter::new(file), SystemTime::now())?), error: None })
+    }
+
+    /// A log that cannot be written must not stop the filter; the error is said at the end.
+    fn append(&mut self, interval: &Histograms) {
+        if let Some(log) = &mut self.log
+            && let Err(error) = log.append(interval)
+        {
+            self.error.get_or_insert(error);
+        }
+    }
+
+    fn finish(self) -> Result<(), Failure> {
+        if let Some(error) = self.error {
+            return Err(error.into());
+        }
+        self.log.map_or(Ok(()), |log| Ok(log.finish()?))
+    }
+}

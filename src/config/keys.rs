@@ -1,0 +1,240 @@
+//! The table of keys: section, key, type, default, comment, and what is allowed. The only place that defines them.
+//!
+//! Units stand at the end of a key's name. A key's comment is what `configs/default.toml` shows.
+
+use toml::Spanned;
+use toml::de::{DeString, DeValue};
+
+use super::read::{Secret, Setting as _, Source, choice};
+use super::{ConfigError, FreeTable};
+
+choice! {
+    /// How strict the rules of the formats are.
+    Profile "\"page\", \"strict\" or \"lenient\"" {
+        /// What the published page says, nothing more.
+        Page = "page",
+        /// The page, the reference's rules and the proposed hardening.
+        Strict = "strict",
+        /// Tolerates what known producers emit.
+        Lenient = "lenient",
+    }
+}
+
+choice! {
+    /// Which time freshness is judged by.
+    ClockChoice "\"auto\", \"record\" or \"wall\"" {
+        /// The record's time where the topic stamps it on append, otherwise wall-clock time.
+        Auto = "auto",
+        /// The record's time.
+        Record = "record",
+        /// Wall-clock time.
+        Wall = "wall",
+    }
+}
+
+choice! {
+    /// Where to start on a partition without a committed offset.
+    Start "\"stored\", \"beginning\" or \"end\"" {
+        /// Nowhere: a missing committed offset is an error.
+        Stored = "stored",
+        /// At the oldest record.
+        Beginning = "beginning",
+        /// Behind the newest record.
+        End = "end",
+    }
+}
+
+choice! {
+    /// How to talk to the brokers.
+    SecurityProtocol "\"plaintext\", \"ssl\", \"sasl_plaintext\" or \"sasl_ssl\"" {
+        /// No encryption, no log-in.
+        Plaintext = "plaintext",
+        /// TLS.
+        Ssl = "ssl",
+        /// Log-in without encryption.
+        SaslPlaintext = "sasl_plaintext",
+        /// TLS and log-in.
+        SaslSsl = "sasl_ssl",
+    }
+}
+
+choice! {
+    /// How to log in.
+    SaslMechanism "\"PLAIN\", \"SCRAM-SHA-256\", \"SCRAM-SHA-512\" or \"OAUTHBEARER\"" {
+        /// User and password.
+        Plain = "PLAIN",
+        /// Salted challenge, SHA-256.
+        ScramSha256 = "SCRAM-SHA-256",
+        /// Salted challenge, SHA-512.
+        ScramSha512 = "SCRAM-SHA-512",
+        /// A bearer token.
+        Oauthbearer = "OAUTHBEARER",
+    }
+}
+
+macro_rules! sections {
+    ($(
+        #[doc = $section_doc:literal]
+        $section:ident $Section:ident {
+            $($(#[doc = $doc:literal])+ $key:ident: $type:ty = $default:expr, $allowed:literal, $check:expr;)*
+        }
+    )*) => {
+        $(
+            #[doc = $section_doc]
+            #[derive(Clone, Debug, PartialEq)]
+            pub struct $Section { $($(#[doc = $doc])+ pub $key: $type,)* }
+
+            impl Default for $Section {
+                fn default() -> Self {
+                    Self { $($key: $default,)* }
+                }
+            }
+
+            impl $Section {
+                const KEYS: &'static [&'static str] = &[$(stringify!($key),)*];
+
+                fn read(&mut self, source: &Source<'_>, value: &Spanned<DeValue<'_>>) -> Result<(), ConfigError> {
+                    for (name, value) in source.table(stringify!($section), value)? {
+                        match name.get_ref().as_ref() {
+                            $(stringify!($key) => {
+                                let key = concat!(stringify!($section), ".", stringify!($key));
+                                self.$key = source.setting::<$type>(key, value, $allowed, $check)?;
+                            })*
+                            _ => {
+                                let prefix = concat!(stringify!($section), ".");
+                                return Err(source.unknown("key", prefix, name, Self::KEYS.iter().copied()));
+                            }
+                        }
+                    }
+                    Ok(())
+                }
+
+                fn write(&self, out: &mut String, comments: bool) {
+                    if comments {
+                        out.push_str(concat!("\n#", $section_doc));
+                    }
+                    out.push_str(concat!("\n[", stringify!($section), "]\n"));
+                    $(
+                        if comments {
+                            out.push_str(concat!($("#", $doc, "\n"),+));
+                        }
+                        out.push_str(&format!("{} = {}\n", stringify!($key), self.$key.show()));
+                    )*
+                }
+            }
+        )*
+
+        /// The whole configuration.
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct Config {
+            $(#[doc = $section_doc] pub $section: $Section,)*
+            /// Formats that input topics are bound to.
+            pub topic_formats: FreeTable,
+            /// Passed to librdkafka as they are.
+            pub librdkafka: FreeTable,
+        }
+
+        impl Config {
+            pub(super) fn read_section(
+                &mut self,
+                source: &Source<'_>,
+                name: &Spanned<DeString<'_>>,
+                value: &Spanned<DeValue<'_>>,
+            ) -> Result<(), ConfigError> {
+                match name.get_ref().as_ref() {
+                    $(stringify!($section) => self.$section.read(source, value),)*
+                    _ => {
+                        let known = [$(stringify!($section),)* "topic_formats", "librdkafka"];
+                        Err(source.unknown("section", "", name, known.into_iter()))
+                    }
+                }
+            }
+
+            pub(super) fn sections_to_toml(&self, comments: bool) -> String {
+                let mut out = String::new();
+                $(self.$section.write(&mut out, comments);)*
+                out
+            }
+        }
+    };
+}
+
+sections! {
+    /// What is checked, and how strictly.
+    rules Rules {
+        /// Profile of the formats' rules: "page", "strict" or "lenient".
+        profile: Profile = Profile::Page, "", |_| true;
+        /// Format of the records: "auto", or a format's name.
+        format: String = "auto".into(), "", |_| true;
+        /// Time that freshness is judged by: "auto", "record" or "wall".
+        clock: ClockChoice = ClockChoice::Auto, "", |_| true;
+    }
+    /// Limits that hold for every record, in every format.
+    limits Limits {
+        /// Larger payloads are rejected as `too-big` before they are parsed.
+        payload_bytes_max: u32 = 1_048_576, "2 to 1073741824", |bytes| (2..=1 << 30).contains(bytes);
+        /// Deeper nesting is rejected as `too-deep`; the envelope itself is depth 1.
+        depth_max: u16 = 64, "1 to 1024", |depth| (1..=1024).contains(depth);
+    }
+    /// Threads and queues.
+    pipeline Pipeline {
+        /// Worker threads; 0 means one per available core.
+        workers: u16 = 0, "0 to 1024", |workers| *workers <= 1024;
+        /// Pin each worker to a core of the process's cpuset.
+        pin: bool = true, "", |_| true;
+        /// Records in one batch at most.
+        batch_records_max: u32 = 1024, "1 to 65536", |records| (1..=65_536).contains(records);
+        /// Records between reader and commit at most; the reader waits when they are reached.
+        inflight_records_max: u32 = 65_536, "1 to 16777216", |records| (1..=1 << 24).contains(records);
+        /// Bytes between reader and commit at most; one batch may exceed it when nothing else is in flight.
+        inflight_bytes_max: u64 = 67_108_864, "65536 or more", |bytes| *bytes >= 65_536;
+        /// How long an orderly stop may take before what is in flight is given up.
+        stop_deadline_ms: u32 = 30_000, "0 to 3600000", |ms| *ms <= 3_600_000;
+    }
+    /// Files as source and sink.
+    files Files {
+        /// How much is read at once.
+        block_bytes: u32 = 262_144, "4096 to 1073741824", |bytes| (4096..=1 << 30).contains(bytes);
+        /// Longer records are not kept in memory: they are rejected with their length and SHA-256 alone.
+        record_bytes_max: u32 = 134_217_728, "1024 to 2147483648", |bytes| (1024..=1 << 31).contains(bytes);
+    }
+    /// Kafka as source and sink.
+    kafka Kafka {
+        /// Bootstrap servers, `host:port` separated by commas.
+        brokers: String = String::new(), "", |_| true;
+        /// Consumer group.
+        group: String = "tollgate".into(), "a name", |group: &String| !group.is_empty();
+        /// Input topics.
+        topics: Vec<String> = Vec::new(), "a list of topic names", |topics: &Vec<String>| topics.iter().all(|topic| !topic.is_empty());
+        /// Topic for accepted records; `{topic}` stands for the input topic.
+        accepted: String = "{topic}.accepted".into(), "a topic name or template", |topic: &String| !topic.is_empty();
+        /// Topic for rejected records; `{topic}` stands for the input topic.
+        rejected: String = "{topic}.rejected".into(), "a topic name or template", |topic: &String| !topic.is_empty();
+        /// Where a partition without committed offset starts: "stored" (an error), "beginning" or "end".
+        start: Start = Start::Stored, "", |_| true;
+        /// How often offsets are committed.
+        commit_interval_ms: u32 = 1_000, "1 to 60000", |ms| (1..=60_000).contains(ms);
+        /// How long the broker waits before it gives a silent member's partitions away.
+        session_timeout_ms: u32 = 10_000, "1000 to 300000", |ms| (1_000..=300_000).contains(ms);
+        /// How long a revoked partition's records may take to be written and committed.
+        revoke_deadline_ms: u32 = 5_000, "0 to 60000", |ms| *ms <= 60_000;
+        /// "plaintext", "ssl", "sasl_plaintext" or "sasl_ssl".
+        security_protocol: SecurityProtocol = SecurityProtocol::Plaintext, "", |_| true;
+        /// "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512" or "OAUTHBEARER"; used with a sasl_… protocol.
+        sasl_mechanism: SaslMechanism = SaslMechanism::ScramSha512, "", |_| true;
+        /// User for PLAIN and SCRAM.
+        sasl_username: String = String::new(), "", |_| true;
+        /// Password for PLAIN and SCRAM; better "${NAME}" or a file than the text itself.
+        sasl_password: Secret = Secret::default(), "", |_| true;
+        /// File that holds the password; a trailing line break is ignored.
+        sasl_password_file: String = String::new(), "", |_| true;
+        /// CA certificates (PEM) that the brokers' certificates are checked against; empty: the system's.
+        ssl_ca_file: String = String::new(), "", |_| true;
+        /// Own certificate (PEM) for mutual TLS.
+        ssl_certificate_file: String = String::new(), "", |_| true;
+        /// Own key (PEM) for mutual TLS.
+        ssl_key_file: String = String::new(), "", |_| true;
+        /// Password of the own key.
+        ssl_key_password: Secret = Secret::default(), "", |_| true;
+    }
+}

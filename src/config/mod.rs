@@ -1,0 +1,171 @@
+//! The configuration: one TOML file, checked completely before anything runs.
+//!
+//! Every key is defined once, in `keys.rs`, with its default, its comment and what it allows; `configs/default.toml`,
+//! the errors and the printed effective configuration derive from there. This module reads files and the
+//! environment; it must not open brokers, keys or schemas.
+
+mod error;
+mod keys;
+mod read;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+pub use error::{ConfigError, Problem};
+pub use keys::{
+    ClockChoice, Config, Files, Kafka, Limits, Pipeline, Profile, Rules, SaslMechanism, SecurityProtocol,
+    Start,
+};
+pub use read::Secret;
+
+/// librdkafka keys that Tollgate sets itself: a wrong value would lose or double records.
+const OWNED_BY_TOLLGATE: &[&str] = &[
+    "allow.auto.create.topics",
+    "auto.commit.enable",
+    "auto.commit.interval.ms",
+    "auto.offset.reset",
+    "bootstrap.servers",
+    "enable.auto.commit",
+    "enable.auto.offset.store",
+    "enable.idempotence",
+    "enable.partition.eof",
+    "group.id",
+    "group.instance.id",
+    "group.protocol",
+    "isolation.level",
+    "metadata.broker.list",
+    "partition.assignment.strategy",
+    "request.required.acks",
+    "acks",
+    "transactional.id",
+    "transaction.timeout.ms",
+];
+
+impl Config {
+    /// Reads and checks a configuration file.
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        let file = path.display().to_string();
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| ConfigError::new(&file, Problem::Unreadable { message: error.to_string() }))?;
+        Self::parse(&file, &text, &|name| std::env::var(name).ok())
+    }
+
+    /// Reads and checks a configuration from text; `env` looks up environment variables.
+    pub fn parse(file: &str, text: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
+        let source = read::Source { file, text, env };
+        let document = toml::de::DeTable::parse(text).map_err(|error| source.syntax_error(&error))?;
+        let mut config = Self::default();
+        for (name, value) in document.get_ref() {
+            match name.get_ref().as_ref() {
+                "librdkafka" => config.librdkafka = source.free_table("librdkafka", value)?,
+                "topic_formats" => config.topic_formats = source.free_table("topic_formats", value)?,
+                _ => config.read_section(&source, name, value)?,
+            }
+        }
+        config.check(&source)?;
+        Ok(config)
+    }
+
+    /// Checks that span several keys.
+    fn check(&self, source: &read::Source<'_>) -> Result<(), ConfigError> {
+        let wrong = |key: &str, found: String, allowed: &str| {
+            Err(ConfigError::new(
+                source.file,
+                Problem::Value { key: key.into(), line: None, found, allowed: allowed.into() },
+            ))
+        };
+        for key in self.librdkafka.keys() {
+            if OWNED_BY_TOLLGATE.contains(&key.as_str()) {
+                return wrong(
+                    "librdkafka",
+                    format!("`{key}`"),
+                    "keys that Tollgate does not own; it sets this one itself",
+                );
+            }
+        }
+        let pipeline = &self.pipeline;
+        if pipeline.inflight_records_max < pipeline.batch_records_max {
+            return wrong(
+                "pipeline.inflight_records_max",
+                pipeline.inflight_records_max.to_string(),
+                "at least `pipeline.batch_records_max`",
+            );
+        }
+        let kafka = &self.kafka;
+        if !kafka.sasl_password.is_empty() && !kafka.sasl_password_file.is_empty() {
+            return wrong(
+                "kafka.sasl_password_file",
+                "both are set".into(),
+                "one of `sasl_password` and `sasl_password_file`",
+            );
+        }
+        for topic in &kafka.topics {
+            if kafka.accepted_topic(topic) == kafka.rejected_topic(topic) {
+                return wrong(
+                    "kafka.rejected",
+                    kafka.rejected.clone(),
+                    "another topic than `kafka.accepted`",
+                );
+            }
+            if [kafka.accepted_topic(topic), kafka.rejected_topic(topic)].contains(topic) {
+                return wrong(
+                    "kafka.accepted",
+                    kafka.accepted.clone(),
+                    "topics that are not inputs themselves",
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// The effective configuration as TOML, secrets hidden.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        let mut text = self.sections_to_toml(false);
+        for (name, table) in [("topic_formats", &self.topic_formats), ("librdkafka", &self.librdkafka)] {
+            text.push_str(&format!("\n[{name}]\n"));
+            for (key, value) in table {
+                let shown = if read::looks_secret(key) { "(hidden)" } else { value };
+                text.push_str(&format!("{} = {}\n", read::quote(key), read::quote(shown)));
+            }
+        }
+        text
+    }
+
+    /// Every key with its comment and default: the text of `configs/default.toml`.
+    #[must_use]
+    pub fn default_toml() -> String {
+        let mut text = String::from(
+            "# Every key of Tollgate's configuration with its default.\n\
+             # Texts may hold ${NAME} or ${NAME:-default} from the environment; $$ is a dollar sign.\n",
+        );
+        text.push_str(&Self::default().sections_to_toml(true));
+        text.push_str(
+            "\n# Binds an input topic to a format; topics that are not listed use `rules.format`.\n\
+             # [topic_formats]\n# \"agents.olympus\" = \"olympus\"\n\
+             \n# Passed to librdkafka as they are; keys that Tollgate owns are refused.\n\
+             # [librdkafka]\n# \"socket.keepalive.enable\" = \"true\"\n",
+        );
+        text
+    }
+}
+
+impl Kafka {
+    /// The accepted topic of an input topic.
+    #[must_use]
+    pub fn accepted_topic(&self, input: &str) -> String {
+        self.accepted.replace("{topic}", input)
+    }
+
+    /// The rejected topic of an input topic.
+    #[must_use]
+    pub fn rejected_topic(&self, input: &str) -> String {
+        self.rejected.replace("{topic}", input)
+    }
+}
+
+/// A table of free keys and texts.
+type FreeTable = BTreeMap<String, String>;
+
+#[cfg(test)]
+mod tests;

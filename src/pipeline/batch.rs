@@ -1,0 +1,102 @@
+//! What travels: a batch of records of one partition, and what was decided about each.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::clock::Timestamp;
+use crate::files;
+use crate::formats::Binding;
+use crate::judge::{Payload, Rules};
+use crate::kafka;
+use crate::verdict::Verdict;
+
+use super::budget::Permit;
+
+/// A partition of the source: a Kafka partition or a file, numbered by the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Partition(pub u32);
+
+/// The payloads of a batch, in the very memory they were received in.
+pub enum Payloads {
+    /// Records of a file: slices of one block.
+    Block(files::Block),
+    /// Records of a Kafka partition.
+    Messages(Vec<kafka::Message>),
+}
+
+impl Payloads {
+    /// How many records there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Block(block) => block.spans.len(),
+            Self::Messages(messages) => messages.len(),
+        }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The payload of record `index`.
+    #[must_use]
+    pub fn payload(&self, index: usize) -> Payload<'_> {
+        match self {
+            Self::Block(block) => match block.spans.get(index) {
+                Some(span) if span.oversized.is_some() => Payload::Oversized,
+                Some(span) => Payload::Bytes(block.payload(span)),
+                None => Payload::Tombstone,
+            },
+            Self::Messages(messages) => {
+                messages.get(index).and_then(kafka::Message::payload).map_or(Payload::Tombstone, Payload::Bytes)
+            }
+        }
+    }
+}
+
+/// What was decided about one record.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Where the pointer of a reject stands in the batch's `pointers`.
+    pub pointer: (u32, u32),
+}
+
+/// A batch on its way.
+pub struct Batch {
+    /// Running number in the reader's order; the gate restores it.
+    pub number: u64,
+    /// Whose records these are.
+    pub partition: Partition,
+    /// The partition's epoch when they were read.
+    pub epoch: u32,
+    /// How their format is found.
+    pub binding: Binding,
+    /// What they are judged by.
+    pub rules: Arc<Rules>,
+    /// The time they are judged at.
+    pub now: Timestamp,
+    /// When they were read.
+    pub read_at: Instant,
+    /// When the last stage was done with them.
+    pub since: Instant,
+    /// The records.
+    pub payloads: Payloads,
+    /// One outcome per record, from the worker.
+    pub outcomes: Vec<Outcome>,
+    /// JSON pointers of the rejects, one behind the other.
+    pub pointers: Vec<u8>,
+    /// The batch's share of the budget, given back when the batch is done.
+    pub permit: Permit,
+}
+
+impl Batch {
+    /// The JSON pointer of a reject.
+    #[must_use]
+    pub fn pointer(&self, outcome: Outcome) -> &[u8] {
+        self.pointers.get(outcome.pointer.0 as usize..outcome.pointer.1 as usize).unwrap_or_default()
+    }
+}

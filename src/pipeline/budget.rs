@@ -1,0 +1,74 @@
+//! Bounds what is between reader and commit, in records and in bytes.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::stop::Stop;
+
+/// How often a waiting reader looks whether the run is being stopped.
+const STOP_CHECK: Duration = Duration::from_millis(20);
+
+/// The shared bound.
+pub struct Budget {
+    used: Mutex<Used>,
+    freed: Condvar,
+    records_max: u64,
+    bytes_max: u64,
+}
+
+#[derive(Default)]
+struct Used {
+    records: u64,
+    bytes: u64,
+}
+
+/// A batch's share; dropping it gives the share back.
+pub struct Permit {
+    budget: Arc<Budget>,
+    records: u64,
+    bytes: u64,
+}
+
+impl Budget {
+    /// A budget of so many records and bytes.
+    #[must_use]
+    pub fn new(records_max: u32, bytes_max: u64) -> Self {
+        Self { used: Mutex::default(), freed: Condvar::new(), records_max: u64::from(records_max), bytes_max }
+    }
+
+    /// Waits until the share fits, or until the run is abandoned. A share that alone exceeds the budget passes when
+    /// nothing else is in flight: one large record must not stop the rest.
+    pub fn acquire(self: &Arc<Self>, records: u64, bytes: u64, stop: &Stop) -> Option<Permit> {
+        let mut used = self.lock();
+        while used.records > 0 && (used.records + records > self.records_max || used.bytes + bytes > self.bytes_max) {
+            if stop.is_abandoned() {
+                return None;
+            }
+            used = self.freed.wait_timeout(used, STOP_CHECK).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        used.records += records;
+        used.bytes += bytes;
+        drop(used);
+        Some(Permit { budget: Arc::clone(self), records, bytes })
+    }
+
+    /// Records in flight now.
+    #[must_use]
+    pub fn records(&self) -> u64 {
+        self.lock().records
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Used> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let mut used = self.budget.lock();
+        used.records -= self.records;
+        used.bytes -= self.bytes;
+        drop(used);
+        self.budget.freed.notify_all();
+    }
+}

@@ -1,0 +1,184 @@
+//! Files at both ends of the pipeline.
+//!
+//! A file is a partition; files are read in argument order, directories by the byte order of their paths, so with a
+//! fixed clock the outputs do not depend on the number of workers.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::clock::Timestamp;
+use crate::config::Config;
+use crate::files::{Event, FileError, Input, Layout, ReadOptions, Reader, Rejected, Target, WriteOptions, Writer};
+use crate::formats::Binding;
+use crate::judge::Rules;
+use crate::verdict::{Reason, Step};
+
+use super::batch::{Batch, Partition, Payloads};
+use super::route;
+use super::{Intake, Read, Receipt, Sink, SinkError, Source, SourceError, stop::Stop};
+
+/// Files that could not be read, or not to their end; the others were done.
+#[derive(Clone, Default)]
+pub struct ReadFailures(Arc<Mutex<Vec<FileError>>>);
+
+/// Some files failed.
+#[derive(Debug, thiserror::Error)]
+#[error("{count} of the inputs could not be read whole (the first: {first}); everything else was done")]
+pub struct FilesFailed {
+    count: usize,
+    first: FileError,
+}
+
+impl ReadFailures {
+    fn add(&self, error: FileError) {
+        tracing::error!("{error}");
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(error);
+    }
+
+    /// An error if there is any.
+    pub fn into_result(self) -> Result<(), FilesFailed> {
+        let mut failures = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let count = failures.len();
+        if count == 0 { Ok(()) } else { Err(FilesFailed { count, first: failures.swap_remove(0) }) }
+    }
+}
+
+/// Reads files.
+pub struct FileSource {
+    reader: Reader,
+    binding: Binding,
+    now: Option<Timestamp>,
+    failures: ReadFailures,
+}
+
+impl FileSource {
+    /// Opens the inputs; `now` fixes the clock.
+    pub fn open(
+        inputs: &[Input],
+        config: &Config,
+        rules: &Rules,
+        now: Option<Timestamp>,
+        failures: ReadFailures,
+    ) -> Result<Self, FileError> {
+        let options = ReadOptions {
+            block_bytes: config.files.block_bytes as usize,
+            records_max: config.pipeline.batch_records_max as usize,
+            record_bytes_max: config.files.record_bytes_max as usize,
+            layout: Layout::default(),
+        };
+        let reader = Reader::open(inputs, &options)?;
+        Ok(Self { reader, binding: rules.default_binding(), now, failures })
+    }
+
+    /// The files, in the order in which they are read.
+    #[must_use]
+    pub fn paths(&self) -> &[PathBuf] {
+        self.reader.paths()
+    }
+
+    /// The names that rejected records carry as their source.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.paths().iter().map(|path| path.to_string_lossy().into_owned()).collect()
+    }
+}
+
+impl Source for FileSource {
+    fn read(&mut self) -> Result<Read, SourceError> {
+        Ok(match self.reader.next() {
+            None => Read::End,
+            Some(Event::Done { .. }) => Read::Idle,
+            Some(Event::Failed { error, .. }) => {
+                self.failures.add(error);
+                Read::Idle
+            }
+            Some(Event::Block(block)) => Read::Intake(Intake {
+                partition: Partition(block.file.0),
+                epoch: 0,
+                binding: self.binding,
+                bytes: block.bytes.len() as u64,
+                payloads: Payloads::Block(block),
+                now: self.now,
+            }),
+        })
+    }
+}
+
+/// Writes accepted and rejected records to files.
+pub struct FileSink {
+    accepted: Option<Writer>,
+    rejected: Option<Writer>,
+    names: Vec<String>,
+    note: Vec<u8>,
+}
+
+impl FileSink {
+    /// Creates the outputs; one that is absent drops its records.
+    pub fn create(accepted: Option<&Target>, rejected: Option<&Target>, names: Vec<String>) -> Result<Self, FileError> {
+        let create = |target: Option<&Target>| {
+            target.map(|target| Writer::create(target, &WriteOptions::default())).transpose()
+        };
+        Ok(Self { accepted: create(accepted)?, rejected: create(rejected)?, names, note: Vec::new() })
+    }
+
+    fn write_batch(&mut self, batch: &Batch) -> Result<(), FileError> {
+        let Payloads::Block(block) = &batch.payloads else { unreachable!("files are read as blocks") };
+        for (span, outcome) in block.spans.iter().zip(&batch.outcomes) {
+            let payload = block.payload(span);
+            let Some(reason) = outcome.verdict.reason else {
+                if let Some(accepted) = &mut self.accepted {
+                    accepted.write_record(payload)?;
+                }
+                continue;
+            };
+            let Some(rejected) = &mut self.rejected else { continue };
+            self.note.clear();
+            let name = self.names.get(batch.partition.0 as usize).map_or("?", String::as_str);
+            route::write_note(&mut self.note, outcome.verdict, batch.pointer(*outcome), batch.rules.hash(), |out| {
+                route::write_escaped(out, name.as_bytes());
+                out.extend_from_slice(format!(":{}", span.line).as_bytes());
+            });
+            let record = match &span.oversized {
+                Some(oversized) => Rejected::Oversized(oversized),
+                None if is_json(reason) => Rejected::Json(payload),
+                None => Rejected::Bytes(payload),
+            };
+            rejected.write_rejected(&self.note, record)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a payload that was rejected for this reason is known to be JSON.
+fn is_json(reason: Reason) -> bool {
+    reason.step() != Step::Parse || matches!(reason, Reason::DuplicateKey | Reason::NotObject)
+}
+
+impl Sink for FileSink {
+    fn write(&mut self, batch: Batch, receipts: &mut Vec<Receipt>) -> Result<(), SinkError> {
+        self.write_batch(&batch)?;
+        receipts.push(Receipt {
+            records: batch.payloads.len() as u64,
+            read_at: batch.read_at,
+            gated_at: batch.since,
+            written_at: Instant::now(),
+        });
+        Ok(())
+    }
+
+    fn tend(&mut self, _: &mut Vec<Receipt>) -> Result<(), SinkError> {
+        Ok(())
+    }
+
+    fn tend_every(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+
+    fn finish(&mut self, _: &Stop, _: &mut Vec<Receipt>) -> Result<(), SinkError> {
+        for writer in [self.accepted.take(), self.rejected.take()].into_iter().flatten() {
+            writer.finish()?;
+        }
+        Ok(())
+    }
+}

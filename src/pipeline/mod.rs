@@ -1,0 +1,198 @@
+//! RECIPE 1: how a batch goes through.
+//!
+//! ```text
+//!  reader ──batches──► workers, pinned, N ──► gate, in the reader's order ──► writer ──► commit
+//!  files | kafka       judge each record      drop old epochs, count, route   accepted | rejected
+//! ```
+//!
+//! [`run`] starts one thread per stage and waits for them. Every queue is bounded, and the [`budget`] bounds records
+//! and bytes between reader and commit, so a slow sink makes the reader wait and memory stays flat. A stage that
+//! fails or panics stops the others; what was committed stays, and nothing behind it is lost.
+
+pub mod batch;
+pub mod budget;
+pub mod file_ends;
+mod gate;
+pub mod kafka_ends;
+mod reader;
+pub mod route;
+pub mod stop;
+mod tally;
+mod worker;
+mod writer;
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crossbeam::channel::bounded;
+
+pub use reader::{Intake, Read, Source, SourceError};
+pub use tally::{Meters, Tally};
+pub use writer::{Receipt, Sink, SinkError};
+
+use crate::config;
+use crate::histograms::{Collector, Histograms};
+use crate::judge::Rules;
+use budget::Budget;
+use stop::Stop;
+
+/// LIMIT: batches that wait in front of each worker.
+const QUEUED_BATCHES_PER_WORKER: usize = 2;
+/// How often the run looks at its deadline and its histograms.
+const WATCH_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Why a run ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum PipelineError {
+    /// The source failed.
+    #[error("reading: {0}")]
+    Source(#[from] SourceError),
+    /// The sink failed.
+    #[error("writing: {0}")]
+    Sink(#[from] SinkError),
+    /// A thread panicked: a bug of ours.
+    #[error("the {thread} thread panicked: {message}; this is a bug, and nothing past the last commit was lost")]
+    Panicked {
+        /// Which one.
+        thread: String,
+        /// What it said.
+        message: String,
+    },
+    /// The stop deadline passed with records still in flight.
+    #[error("stopped with {records} records still in flight after the deadline of {deadline_ms} ms; they will be read again")]
+    Deadline {
+        /// How many.
+        records: u64,
+        /// The configured deadline.
+        deadline_ms: u32,
+    },
+}
+
+/// What a run did.
+pub struct Summary {
+    /// Counts by verdict.
+    pub tally: Tally,
+    /// Wall time from the first read to the last commit.
+    pub elapsed: Duration,
+    /// Latency of every stage over the whole run.
+    pub histograms: Histograms,
+}
+
+/// What a run needs besides its source and sink.
+pub struct Setup<'a> {
+    /// The rules that every batch is judged by.
+    pub rules: Arc<Rules>,
+    /// Threads and queues.
+    pub pipeline: &'a config::Pipeline,
+    /// Asks the run to stop, from a signal or another thread.
+    pub stop: &'a Stop,
+    /// Progress for whoever watches.
+    pub meters: &'a Meters,
+}
+
+/// Runs the pipeline until the source ends or a stop is asked for. `each_interval` gets the histograms of every
+/// second or so, for logs.
+pub fn run<S: Source, K: Sink>(
+    setup: &Setup<'_>,
+    source: S,
+    sink: K,
+    mut each_interval: impl FnMut(&Histograms),
+) -> Result<Summary, PipelineError> {
+    let Setup { rules, pipeline, stop, meters } = setup;
+    let cores = worker::cores(pipeline);
+    let budget = Arc::new(Budget::new(pipeline.inflight_records_max, pipeline.inflight_bytes_max));
+    let mut collector = Collector::default();
+    let started = Instant::now();
+
+    let outcome = thread::scope(|scope| {
+        let (to_workers, from_reader) = bounded(cores.len() * QUEUED_BATCHES_PER_WORKER);
+        let (to_gate, from_workers) = bounded(cores.len() * QUEUED_BATCHES_PER_WORKER);
+        let (to_writer, from_gate) = bounded(QUEUED_BATCHES_PER_WORKER);
+
+        let reader = stage(scope, stop, "reader", || reader::run(source, rules, &budget, stop, to_workers));
+        let workers: Vec<_> = (cores.iter().enumerate())
+            .map(|(number, core)| {
+                let (from_reader, to_gate, recorder) = (from_reader.clone(), to_gate.clone(), collector.recorder());
+                stage(scope, stop, &format!("worker-{number}"), || worker::run(*core, from_reader, to_gate, recorder))
+            })
+            .collect();
+        drop((from_reader, to_gate));
+        let recorder = collector.recorder();
+        let gate = stage(scope, stop, "gate", || gate::run(from_workers, to_writer, recorder, meters));
+        let recorder = collector.recorder();
+        let writer = stage(scope, stop, "writer", || writer::run(sink, from_gate, recorder, stop));
+
+        watch(pipeline, stop, &budget, || writer.is_finished(), || each_interval(&collector.interval()));
+        let ended = [join(reader), join(writer)].into_iter().chain(workers.into_iter().map(join));
+        let first_error = ended.filter_map(Result::err).next();
+        join(gate).and_then(|tally| first_error.map_or(Ok(tally), Err))
+    });
+    each_interval(&collector.interval());
+    let tally = outcome?;
+    if stop.is_abandoned() {
+        let (records, deadline_ms) = (budget.records(), pipeline.stop_deadline_ms);
+        return Err(PipelineError::Deadline { records, deadline_ms });
+    }
+    let mut histograms = Histograms::default();
+    histograms.merge(collector.total());
+    Ok(Summary { tally, elapsed: started.elapsed(), histograms })
+}
+
+/// Waits until the writer has ended, giving up what is in flight when a stop takes longer than its deadline.
+fn watch(
+    pipeline: &config::Pipeline,
+    stop: &Stop,
+    budget: &Budget,
+    finished: impl Fn() -> bool,
+    mut each_interval: impl FnMut(),
+) {
+    let deadline = Duration::from_millis(u64::from(pipeline.stop_deadline_ms));
+    let mut interval_at = Instant::now() + Duration::from_secs(1);
+    while !finished() {
+        thread::sleep(WATCH_INTERVAL.min(Duration::from_millis(5) + WATCH_INTERVAL * u32::from(budget.records() > 0)));
+        if stop.asked_at().is_some_and(|asked| asked.elapsed() > deadline) {
+            stop.abandon();
+        }
+        if Instant::now() >= interval_at {
+            interval_at += Duration::from_secs(1);
+            each_interval();
+        }
+    }
+}
+
+type Handle<'scope, T> = thread::ScopedJoinHandle<'scope, Result<T, PipelineError>>;
+
+/// Starts a named thread that stops the run when it fails or panics.
+fn stage<'scope, T: Send + 'scope, E: Into<PipelineError>>(
+    scope: &'scope thread::Scope<'scope, '_>,
+    stop: &'scope Stop,
+    name: &str,
+    body: impl FnOnce() -> Result<T, E> + Send + 'scope,
+) -> Handle<'scope, T> {
+    let thread_name = name.to_owned();
+    let guarded = move || {
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
+        let outcome = outcome.map_err(|panic| PipelineError::Panicked { thread: thread_name, message: text_of(&*panic) });
+        let outcome = outcome.and_then(|outcome| outcome.map_err(Into::into));
+        if outcome.is_err() {
+            stop.abandon();
+        }
+        outcome
+    };
+    match thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, guarded) {
+        Ok(handle) => handle,
+        Err(error) => unreachable!("the system refuses a thread: {error}"),
+    }
+}
+
+fn join<T>(handle: Handle<'_, T>) -> Result<T, PipelineError> {
+    handle.join().unwrap_or_else(|panic| {
+        Err(PipelineError::Panicked { thread: "stage".into(), message: text_of(&*panic) })
+    })
+}
+
+fn text_of(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())
+}

@@ -1,0 +1,83 @@
+//! The writer: hands batches to the sink in order, and notes when they are committed.
+
+use std::time::{Duration, Instant};
+
+use crossbeam::channel::{Receiver, RecvTimeoutError};
+
+use crate::histograms::{Recorder, Stage};
+
+use super::batch::Batch;
+use super::stop::Stop;
+
+/// A sink that failed; what was committed before stays.
+#[derive(Debug, thiserror::Error)]
+pub enum SinkError {
+    /// An output file.
+    #[error(transparent)]
+    Files(#[from] crate::files::FileError),
+    /// An output topic, or the commit of an offset.
+    #[error(transparent)]
+    Kafka(#[from] crate::kafka::KafkaError),
+}
+
+/// A batch that is committed.
+#[derive(Clone, Copy, Debug)]
+pub struct Receipt {
+    /// How many records.
+    pub records: u64,
+    /// When they were read.
+    pub read_at: Instant,
+    /// When they passed the gate.
+    pub gated_at: Instant,
+    /// When the sink had them for good.
+    pub written_at: Instant,
+}
+
+/// Where records go.
+pub trait Sink: Send {
+    /// Takes a batch; committed ones are added to `receipts`, now or later.
+    fn write(&mut self, batch: Batch, receipts: &mut Vec<Receipt>) -> Result<(), SinkError>;
+
+    /// Does what has to be done from time to time: delivery reports, commits.
+    fn tend(&mut self, receipts: &mut Vec<Receipt>) -> Result<(), SinkError>;
+
+    /// How long the sink can go without being tended while nothing is written.
+    fn tend_every(&self) -> Duration;
+
+    /// Writes out and commits everything, unless the run is abandoned meanwhile.
+    fn finish(&mut self, stop: &Stop, receipts: &mut Vec<Receipt>) -> Result<(), SinkError>;
+}
+
+/// Writes until the gate has ended.
+pub(super) fn run<K: Sink>(
+    mut sink: K,
+    from_gate: Receiver<Batch>,
+    mut recorder: Recorder,
+    stop: &Stop,
+) -> Result<(), SinkError> {
+    let mut receipts = Vec::new();
+    loop {
+        match from_gate.recv_timeout(sink.tend_every()) {
+            Ok(_) if stop.is_abandoned() => return Ok(()),
+            Ok(batch) => sink.write(batch, &mut receipts)?,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+        sink.tend(&mut receipts)?;
+        record(&mut receipts, &mut recorder);
+    }
+    if !stop.is_abandoned() {
+        sink.finish(stop, &mut receipts)?;
+        record(&mut receipts, &mut recorder);
+    }
+    Ok(())
+}
+
+fn record(receipts: &mut Vec<Receipt>, recorder: &mut Recorder) {
+    let now = Instant::now();
+    for receipt in receipts.drain(..) {
+        recorder.record(Stage::Write, receipt.written_at - receipt.gated_at, receipt.records);
+        recorder.record(Stage::EndToEnd, now - receipt.read_at, receipt.records);
+    }
+    recorder.tick(now);
+}

@@ -1,0 +1,1 @@
+//! The command line, as a user sees it: outputs, exit codes, golden explanations.

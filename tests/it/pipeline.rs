@@ -1,0 +1,1 @@
+//! The pipeline on files: order, backpressure, stops, panics, and odd inputs.
