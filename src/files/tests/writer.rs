@@ -66,7 +66,7 @@ fn records_are_lines_and_line_breaks_between_tokens_become_spaces() {
     writer.flush().unwrap();
     assert_eq!(memory.text(), "{\"a\":1}\n{    \"b\": 2}\n");
     let written = writer.finish().unwrap();
-    assert_eq!((written.records, written.bytes), (2, 22));
+    assert_eq!((written.records, written.bytes), (2, 21));
 }
 
 #[test]
