@@ -2,7 +2,7 @@
 //! records that are too long to keep.
 //!
 //! Bytes are read once into a buffer and leave it as the memory of blocks. Only what stands behind the last whole
-//! record is copied, to the start of the next buffer. A buffer grows, by doubling, only for a record that does not
+//! record is copied, to the start of the next buffer. A buffer grows only for a record that does not
 //! fit; a record past `record_bytes_max` is hashed and dropped as it comes, so memory has a bound whatever is read.
 
 use std::io;
@@ -28,6 +28,8 @@ pub(super) struct Opened {
     options: ReadOptions,
     /// What no block has taken yet.
     buffer: BytesMut,
+    /// The size that `buffer` was allocated with.
+    buffer_bytes: usize,
     cursor: Cursor,
     splitter: Splitter,
     /// The records of the block in the making; they lie in `buffer`.
@@ -71,6 +73,7 @@ impl Opened {
             source,
             options,
             buffer: BytesMut::new(),
+            buffer_bytes: 0,
             cursor: Cursor::START,
             splitter: Splitter::new(options.layout, options.record_bytes_max),
             spans: Vec::new(),
@@ -152,12 +155,8 @@ impl Opened {
     fn fill(&mut self) {
         self.buffer.advance(self.cursor.start);
         self.cursor.shift(self.cursor.start);
+        self.renew_buffer();
         let len = self.buffer.len();
-        if self.buffer.capacity() - len < (self.options.block_bytes / 4).max(1) {
-            let mut next = BytesMut::with_capacity(self.options.block_bytes.max(2 * len));
-            next.extend_from_slice(&self.buffer);
-            self.buffer = next;
-        }
         let room = (self.buffer.capacity() - len).min(FILL_BYTES_MAX);
         // PERF: zeroing costs about 1/20 of reading; reading into memory as it is would need `unsafe`.
         self.buffer.resize(len + room, 0);
@@ -168,6 +167,28 @@ impl Opened {
             Ok(()) => self.ended = count == 0,
             Err(error) => self.failure = Some(error),
         }
+    }
+
+    /// Moves the unfinished record to a new buffer where the old one is nearly full, or was made for a longer record
+    /// whose memory nobody should hold on to.
+    fn renew_buffer(&mut self) {
+        let block_bytes = self.options.block_bytes;
+        let len = self.buffer.len();
+        let is_full = self.buffer.capacity() - len < (block_bytes / 4).max(1);
+        let is_left_over = self.buffer_bytes > 2 * block_bytes && len <= block_bytes / 2;
+        if !is_full && !is_left_over {
+            return;
+        }
+        self.buffer_bytes = if len <= block_bytes {
+            block_bytes.max(2 * len)
+        } else {
+            // In large steps, since an allocator may hold on to the smaller buffers for a while; but not far past
+            // the longest record that is kept.
+            (4 * len).min(self.options.record_bytes_max + FILL_BYTES_MAX).max(len + block_bytes)
+        };
+        let mut next = BytesMut::with_capacity(self.buffer_bytes);
+        next.extend_from_slice(&self.buffer);
+        self.buffer = next;
     }
 
     /// The event that ends the file.

@@ -1,4 +1,4 @@
-//! Arrays and pretty-printed documents: against serde_json where the text is JSON, by definition where it is not.
+//! Arrays and pretty-printed documents: against `serde_json` where the text is JSON, by definition where it is not.
 
 use proptest::prelude::{Just, Strategy, any, prop_assert_eq, prop_oneof, proptest};
 use serde_json::value::RawValue;

@@ -73,8 +73,19 @@ fn a_line_of_100_mb_is_a_record_like_any_other() {
 }
 
 #[test]
+fn records_behind_a_long_one_do_not_hold_its_memory() {
+    let tail: &'static str = "{\"b\":2}\n".repeat(400_000).leak();
+    let options = ReadOptions::default();
+    let reader = Reader::open_with_stdin(&[Input::Stdin], &options, made("", 20_000_000, tail)).unwrap();
+    let sizes = reader
+        .filter_map(|event| if let Event::Block(block) = event { Some(block.bytes.len()) } else { None });
+    let sizes: Vec<_> = sizes.collect();
+    assert!(sizes[0] > 20_000_000 && sizes[1..].iter().all(|&bytes| bytes <= 256 * 1024), "{sizes:?}");
+}
+
+#[test]
 fn memory_stays_bounded_whatever_is_read() {
-    // Half a gigabyte of each, with a limit of 1 MiB: blocks show how far the buffer has grown.
+    // 256 MiB of each, with a limit of 1 MiB: blocks show how far the buffer has grown.
     let options = ReadOptions { record_bytes_max: 1 << 20, ..ReadOptions::default() };
     let white = Box::new(io::repeat(b' ').take(1 << 28));
     let inputs: [Box<dyn Read + Send>; 5] = [
