@@ -129,3 +129,12 @@ fn blocks(block_bytes: usize) -> ReadOptions {
 fn layout(layout: Layout) -> ReadOptions {
     ReadOptions { layout, ..ReadOptions::default() }
 }
+
+/// Reader and writer each move to a thread of their own.
+#[test]
+fn reader_and_writer_can_change_threads() {
+    fn assert_send<T: Send + 'static>() {}
+    assert_send::<Reader>();
+    assert_send::<super::Writer>();
+    assert_send::<Event>();
+}
