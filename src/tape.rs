@@ -265,9 +265,8 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<(String, Vec<Wide>), Malformed> {
-        Parser::new(64).parse(text.as_bytes(), |tape| {
-            tape.map(|tape| (format!("{:?}", tape.nodes()), tape.wide().to_vec()))
-        })
+        Parser::new(64)
+            .parse(text.as_bytes(), |tape| tape.map(|tape| (format!("{:?}", tape.nodes()), tape.wide().to_vec())))
     }
 
     #[test]

@@ -376,12 +376,7 @@ mod tests {
         for reason in Reason::ALL {
             assert!(!reason.text().ends_with('.'), "{}: a clause", reason.code());
             assert!(reason.hint().ends_with('.'), "{}: a sentence", reason.code());
-            assert!(
-                reason
-                    .code()
-                    .bytes()
-                    .all(|byte| byte.is_ascii_lowercase() || byte == b'-' || byte.is_ascii_digit())
-            );
+            assert!(reason.code().bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-' || byte.is_ascii_digit()));
         }
     }
 }

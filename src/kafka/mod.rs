@@ -9,8 +9,10 @@
 //! of it is held, and the producer holds messages until their delivery reports.
 
 mod classes;
+pub mod committer;
 pub mod consumer;
 pub mod faults;
+pub mod group;
 mod positions;
 pub mod producer;
 mod raw;
@@ -20,8 +22,10 @@ pub mod start;
 #[cfg(test)]
 mod tests;
 
-pub use consumer::{Cluster, Committer, Consumer, Listener};
+pub use committer::{Cluster, Committer};
+pub use consumer::Consumer;
 pub use faults::{Class, Code, Fault, KafkaError, Place};
+pub use group::Listener;
 pub use positions::{Owned, PartitionBatch, TopicIndex};
 pub use producer::Producer;
 pub use raw::cluster::Watermarks;

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::consumer::Cluster;
+use super::committer::Cluster;
 use super::faults::{Fault, KafkaError};
 use super::raw;
 use super::raw::in_flight::Delivery;

@@ -50,6 +50,9 @@ pub struct ClientSettings {
     pub statistics_ms: Option<u32>,
     /// Tokens for SASL/OAUTHBEARER.
     pub tokens: Option<TokenSource>,
+    /// Keys that users can't set, for tests that provoke trouble.
+    #[cfg(test)]
+    pub(super) forced: Vec<(String, String)>,
 }
 
 /// What a consumer needs.
@@ -110,6 +113,8 @@ impl ConsumerSettings {
         if let Some(instance) = &self.instance {
             conf.set("group.instance.id", instance)?;
         }
+        #[cfg(test)]
+        self.client.forced.iter().try_for_each(|(key, value)| conf.set(key, value))?;
         Ok(conf)
     }
 }

@@ -81,7 +81,9 @@ impl Start {
             Self::Beginning => look_up(handle, FIRST, partitions, wait),
             Self::End => look_up(handle, END, partitions, wait),
             Self::Offset(offset) => {
-                partitions.iter_mut().for_each(|partition| partition.offset = offset);
+                for partition in partitions {
+                    partition.offset = offset;
+                }
                 Ok(())
             }
             Self::Last(count) => {
@@ -110,7 +112,9 @@ fn look_up(
     partitions: &mut [PartitionOffset],
     wait: Duration,
 ) -> Result<(), KafkaError> {
-    partitions.iter_mut().for_each(|partition| partition.offset = time);
+    for partition in partitions.iter_mut() {
+        partition.offset = time;
+    }
     let found = handle.offsets_for_times(partitions, wait)?;
     partitions.iter_mut().zip(found).for_each(|(partition, found)| partition.offset = found.offset);
     Ok(())

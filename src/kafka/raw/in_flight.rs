@@ -25,7 +25,17 @@ pub(crate) enum Owner {
     /// A consumed record that is sent on.
     Message(Message),
     /// Bytes of ours. (librdkafka copies keys, so only the payload is kept.)
-    Bytes { _payload: Option<Bytes> },
+    Bytes { payload: Option<Bytes> },
+}
+
+impl Owner {
+    /// Where the payload is; 0 for a tombstone.
+    fn address(&self) -> usize {
+        match self {
+            Self::Message(message) => message.raw_payload().0.addr(),
+            Self::Bytes { payload } => payload.as_ref().map_or(0, |payload| payload.as_ptr().addr()),
+        }
+    }
 }
 
 enum Entry {
@@ -59,19 +69,15 @@ impl InFlight {
         self.count += 1;
         let entry = Entry::Taken { owner, tag };
         let index = self.free;
-        match self.entries.get_mut(index) {
-            Some(slot) => {
-                if let Entry::Free { next } = *slot {
-                    self.free = next;
-                }
-                *slot = entry;
-                index
+        if let Some(slot) = self.entries.get_mut(index) {
+            if let Entry::Free { next } = *slot {
+                self.free = next;
             }
-            None => {
-                self.entries.push(entry);
-                self.entries.len() - 1
-            }
+            *slot = entry;
+            return index;
         }
+        self.entries.push(entry);
+        self.entries.len() - 1
     }
 
     /// Takes the entry out; `None` if it is not taken, which would be a bug of the callback's caller.
@@ -88,9 +94,16 @@ impl InFlight {
         Some((owner, tag))
     }
 
-    /// Notes the outcome of an entry and releases its memory.
-    pub(crate) fn report(&mut self, index: usize, partition: i32, outcome: Result<i64, Code>) {
+    /// Notes the outcome of an entry and releases its memory. `address` is where the report says the payload is.
+    pub(crate) fn report(
+        &mut self,
+        index: usize,
+        address: usize,
+        partition: i32,
+        outcome: Result<i64, Code>,
+    ) {
         if let Some((owner, tag)) = self.remove(index) {
+            debug_assert_eq!(owner.address(), address, "what was sent is what we own: no copy, no mix-up");
             drop(owner);
             self.reports.push(Delivery { tag, partition, outcome });
         }
@@ -110,18 +123,19 @@ mod tests {
     use super::*;
 
     fn bytes(text: &'static str) -> Owner {
-        Owner::Bytes { _payload: Some(Bytes::from_static(text.as_bytes())) }
+        Owner::Bytes { payload: Some(Bytes::from_static(text.as_bytes())) }
     }
 
     #[test]
     fn entries_are_reused_and_reported_once() {
         let mut slab = InFlight::new();
-        let (first, second) = (slab.insert(bytes("a"), 1), slab.insert(bytes("b"), 2));
-        slab.report(first, 0, Ok(7));
-        slab.report(first, 0, Ok(8));
+        let (a, b) = ("a", "b");
+        let (first, second) = (slab.insert(bytes(a), 1), slab.insert(bytes(b), 2));
+        slab.report(first, a.as_ptr().addr(), 0, Ok(7));
+        slab.report(first, 0, 0, Ok(8));
         assert_eq!(slab.insert(bytes("c"), 3), first, "a freed entry is used again");
         assert_eq!(slab.count(), 2);
-        slab.report(second, 1, Err(Code::QUEUE_FULL));
+        slab.report(second, b.as_ptr().addr(), 1, Err(Code::QUEUE_FULL));
         let tags: Vec<_> = slab.reports.iter().map(|report| report.tag).collect();
         assert_eq!(tags, [1, 2]);
         assert_eq!(slab.release_all(), 1);

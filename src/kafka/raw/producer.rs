@@ -134,7 +134,7 @@ impl Producer {
         }
         let key = record.key.map_or((std::ptr::null_mut(), 0), pointer);
         let payload = record.payload.as_ref().map_or((std::ptr::null_mut(), 0), |bytes| pointer(bytes));
-        let index = self.in_flight.insert(Owner::Bytes { _payload: record.payload.clone() }, tag);
+        let index = self.in_flight.insert(Owner::Bytes { payload: record.payload.clone() }, tag);
         let time_ms = record.time_ms.unwrap_or(0);
         let result = self
             .enqueue(&Outgoing { topic, partition, payload, key, time_ms, headers: headers.as_ref() }, index);
@@ -279,11 +279,12 @@ unsafe extern "C" fn on_delivery(
     _opaque: *mut c_void,
 ) {
     // SAFETY: the report is valid during the callback; the code is read as an integer.
-    let (index, code, partition, offset) = unsafe {
+    let (index, address, code, partition, offset) = unsafe {
         let code = (&raw const (*message).err).cast::<i32>().read();
-        ((*message)._private.addr(), code, (*message).partition, (*message).offset)
+        let (index, address) = ((*message)._private.addr(), (*message).payload.addr());
+        (index, address, code, (*message).partition, (*message).offset)
     };
     let outcome = if code == 0 { Ok(offset) } else { Err(Code(code)) };
-    let found = scope::with(&IN_FLIGHT, |in_flight| in_flight.report(index, partition, outcome));
+    let found = scope::with(&IN_FLIGHT, |in_flight| in_flight.report(index, address, partition, outcome));
     debug_assert!(found.is_some(), "reports come inside calls that lend the slab");
 }

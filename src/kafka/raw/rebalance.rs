@@ -49,11 +49,11 @@ pub(crate) fn serve<R>(hook: &mut dyn Rebalance, call: impl FnOnce() -> R) -> Se
 pub(crate) unsafe extern "C" fn on_rebalance(
     rk: *mut sys::rd_kafka_t,
     code: c_int,
-    list: *mut sys::rd_kafka_topic_partition_list_t,
+    native: *mut sys::rd_kafka_topic_partition_list_t,
     _opaque: *mut c_void,
 ) {
     // SAFETY: librdkafka passes a valid list that nobody changes during the callback.
-    let mut partitions: Vec<_> = unsafe { entries(list) }.into_iter().map(|(entry, _)| entry).collect();
+    let mut partitions: Vec<_> = unsafe { entries(native) }.into_iter().map(|(entry, _)| entry).collect();
     if Code(code) == Code::ASSIGN {
         let decided = scope::with(&LOAN, |loan| {
             // SAFETY: the hook was lent for the length of the poll that this callback runs in.
@@ -81,7 +81,7 @@ pub(crate) unsafe extern "C" fn on_rebalance(
         // SAFETY: the handle is alive and the list is librdkafka's own.
         unsafe {
             if Code(code) == Code::REVOKE {
-                answer("give partitions back", sys::rd_kafka_incremental_unassign(rk, list));
+                answer("give partitions back", sys::rd_kafka_incremental_unassign(rk, native));
             } else {
                 tracing::error!(target: "kafka", code = Code(code).name(), "the rebalance failed");
                 sys::rd_kafka_assign(rk, std::ptr::null());

@@ -58,6 +58,12 @@ fn consumer(mock: &Mock, group: &str, topics: &[&str]) -> Consumer {
     Consumer::subscribe(consumer_settings(mock, group, topics), Box::new(())).unwrap()
 }
 
+/// A reader of all partitions from their beginning, without the group, which takes the mock some seconds to form.
+fn reader(mock: &Mock, topic: &str, partitions: i32) -> Consumer {
+    let all: Vec<_> = (0..partitions).map(|partition| PartitionOffset::new(topic, partition, 0)).collect();
+    Consumer::assign(consumer_settings(mock, "by hand", &[topic]), &all).unwrap()
+}
+
 /// Writes `records` numbered payloads of `bytes` bytes over the topic's partitions, round robin.
 fn fill(mock: &Mock, topic: &str, partitions: i32, numbers: std::ops::Range<u64>, bytes: usize) {
     let mut producer = producer_with(mock, &[]);
