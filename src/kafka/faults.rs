@@ -1,0 +1,262 @@
+//! What can go wrong with Kafka: the error type of this module, and what to do about each of librdkafka's codes.
+//!
+//! Which code asks for what stands in `classes.rs`. Texts name topic, partition and offset, and never contain payloads or secrets.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::classes;
+use super::raw;
+use super::raw::sys::rd_kafka_resp_err_t as Known;
+
+/// What the caller should do about an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// Passing trouble: wait and try again; librdkafka often does so by itself.
+    Retry,
+    /// This one record is refused; others are not concerned.
+    Reject,
+    /// The client is of no more use: make a new one and go on from the committed offsets.
+    Rebuild,
+    /// A person has to change something: drain and stop.
+    Stop,
+}
+
+/// An error code of librdkafka or of a broker, known or not.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Code(pub(in crate::kafka) i32);
+
+impl Code {
+    /// No error.
+    pub const NONE: Self = Self(0);
+    /// A call ran out of time.
+    pub const TIMED_OUT: Self = Self(Known::RD_KAFKA_RESP_ERR__TIMED_OUT as i32);
+    /// The producer's own queue is full: poll, then produce again.
+    pub const QUEUE_FULL: Self = Self(Known::RD_KAFKA_RESP_ERR__QUEUE_FULL as i32);
+    /// Purged while it waited in the producer's queue.
+    pub const PURGED_QUEUE: Self = Self(Known::RD_KAFKA_RESP_ERR__PURGE_QUEUE as i32);
+    /// Purged while a request with it was under way; it may have been written.
+    pub const PURGED_IN_FLIGHT: Self = Self(Known::RD_KAFKA_RESP_ERR__PURGE_INFLIGHT as i32);
+    pub(in crate::kafka) const NO_OFFSET: Self = Self(Known::RD_KAFKA_RESP_ERR__NO_OFFSET as i32);
+    pub(in crate::kafka) const UNKNOWN_TOPIC: Self =
+        Self(Known::RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART as i32);
+    pub(in crate::kafka) const STATE: Self = Self(Known::RD_KAFKA_RESP_ERR__STATE as i32);
+    pub(in crate::kafka) const ASSIGN: Self = Self(Known::RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS as i32);
+    pub(in crate::kafka) const REVOKE: Self = Self(Known::RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS as i32);
+    pub(in crate::kafka) const FATAL: Self = Self(Known::RD_KAFKA_RESP_ERR__FATAL as i32);
+    pub(in crate::kafka) const INVALID_ARGUMENT: Self = Self(Known::RD_KAFKA_RESP_ERR__INVALID_ARG as i32);
+
+    /// The number: negative for librdkafka's own, positive for a broker's.
+    #[must_use]
+    pub const fn number(self) -> i32 {
+        self.0
+    }
+
+    /// Whether it stands for success.
+    #[must_use]
+    pub const fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The symbolic name, as in `UNKNOWN_TOPIC_OR_PART`.
+    #[must_use]
+    pub fn name(self) -> String {
+        raw::errors::name(self)
+    }
+
+    /// librdkafka's sentence about it.
+    #[must_use]
+    pub fn text(self) -> String {
+        raw::errors::text(self)
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn class(self) -> Class {
+        classes::class_of(&self.name())
+    }
+}
+
+impl fmt::Debug for Code {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}({})", self.name(), self.0)
+    }
+}
+
+/// Where something happened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The topic.
+    pub topic: String,
+    /// The partition, where one is concerned.
+    pub partition: Option<i32>,
+    /// The offset, where one is known.
+    pub offset: Option<i64>,
+}
+
+/// An error that librdkafka or a broker reported.
+#[derive(Clone, Debug)]
+pub struct Fault {
+    /// What was being done, as in "commit offsets".
+    pub doing: &'static str,
+    /// The code.
+    pub code: Code,
+    /// librdkafka's text.
+    pub text: String,
+    /// The client can do nothing any more.
+    pub fatal: bool,
+    /// librdkafka says that the same call may succeed later.
+    pub retriable: bool,
+    /// The current transaction can only be aborted.
+    pub requires_abort: bool,
+    /// Topic, partition and offset.
+    pub place: Option<Box<Place>>,
+}
+
+impl Fault {
+    pub(in crate::kafka) fn new(doing: &'static str, code: Code) -> Self {
+        Self {
+            doing,
+            code,
+            text: code.text(),
+            fatal: false,
+            retriable: code.class() == Class::Retry,
+            requires_abort: false,
+            place: None,
+        }
+    }
+
+    pub(in crate::kafka) fn at(mut self, topic: &str, partition: Option<i32>, offset: Option<i64>) -> Self {
+        self.place = Some(Box::new(Place { topic: topic.to_owned(), partition, offset }));
+        self
+    }
+
+    /// What to do about it: a fatal one always asks for a new client, unless its code asks to stop.
+    #[must_use]
+    pub fn class(&self) -> Class {
+        match self.code.class() {
+            Class::Stop => Class::Stop,
+            _ if self.fatal => Class::Rebuild,
+            _ if self.retriable => Class::Retry,
+            class => class,
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "could not {}", self.doing)?;
+        if let Some(place) = &self.place {
+            write!(out, " at {}", place.topic)?;
+            if let Some(partition) = place.partition {
+                write!(out, "/{partition}")?;
+            }
+            if let Some(offset) = place.offset {
+                write!(out, "/{offset}")?;
+            }
+        }
+        write!(out, ": {} ({}{})", self.text, self.code.name(), if self.fatal { ", fatal" } else { "" })
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// Everything that a call of this module can fail with.
+#[derive(Debug, thiserror::Error)]
+pub enum KafkaError {
+    /// librdkafka refuses a setting.
+    #[error("librdkafka setting `{key}` = `{value}`: {text}")]
+    Setting {
+        /// The key.
+        key: String,
+        /// The value, or `(hidden)`.
+        value: String,
+        /// librdkafka's text, or ours.
+        text: String,
+    },
+    /// The client could not be made.
+    #[error("could not make the Kafka {kind}: {text}")]
+    Create {
+        /// `consumer` or `producer`.
+        kind: &'static str,
+        /// librdkafka's text.
+        text: String,
+    },
+    /// librdkafka or a broker reported an error.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+    /// A partition has no committed offset, and the settings do not say where to start without one.
+    #[error(
+        "{topic}/{partition}: group `{group}` has no committed offset, and `start = \"stored\"` wants one; \
+         set `start` to `beginning` or `end`, or commit an offset for the group"
+    )]
+    NothingStored {
+        /// The topic.
+        topic: String,
+        /// The partition.
+        partition: i32,
+        /// The consumer group.
+        group: String,
+    },
+    /// A list of topics or partitions is empty where that makes no sense.
+    #[error("could not {doing}: the list is empty")]
+    EmptyList {
+        /// What was being done.
+        doing: &'static str,
+    },
+    /// A topic is not there.
+    #[error("topic `{topic}` does not exist, or this user may not see it")]
+    NoTopic {
+        /// The topic.
+        topic: String,
+    },
+    /// This process does not own the partition (any more).
+    #[error("{topic}/{partition} is not assigned to this consumer")]
+    NotAssigned {
+        /// The topic.
+        topic: String,
+        /// The partition.
+        partition: i32,
+    },
+    /// The client did not end in time, mostly because messages are still held.
+    #[error("the Kafka {kind} did not close within {} ms; {held} messages are still held", waited.as_millis())]
+    CloseTimeout {
+        /// `consumer` or `producer`.
+        kind: &'static str,
+        /// Messages that nobody released.
+        held: u64,
+        /// How long it was waited.
+        waited: Duration,
+    },
+    /// The client was closed before.
+    #[error("the Kafka client is closed")]
+    Closed,
+    /// The consumer could not take over a partition and must be made anew.
+    #[error("this consumer failed earlier and has to be made anew: {first}")]
+    Failed {
+        /// The error that made it so.
+        first: String,
+        /// What to do.
+        class: Class,
+    },
+}
+
+impl KafkaError {
+    /// What to do about it.
+    #[must_use]
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Fault(fault) => fault.class(),
+            Self::Failed { class, .. } => *class,
+            Self::NotAssigned { .. } => Class::Retry,
+            Self::Closed => Class::Rebuild,
+            _ => Class::Stop,
+        }
+    }
+
+    /// Whether the same call may succeed later.
+    #[must_use]
+    pub fn is_retriable(&self) -> bool {
+        self.class() == Class::Retry
+    }
+}

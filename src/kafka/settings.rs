@@ -1,0 +1,189 @@
+//! The settings of a client, and which of librdkafka's keys belong to Tollgate.
+//!
+//! Users may pass any key of librdkafka through, except those that decide about correctness: these are refused with a
+//! reason, never overridden silently. Defaults that differ from librdkafka's say why.
+
+use std::time::Duration;
+
+use super::faults::KafkaError;
+use super::raw::conf::{Conf, shown};
+use super::raw::context::TokenSource;
+use super::start::Start;
+
+/// Keys that Tollgate sets itself, with the reason that is shown to whoever tries.
+const OWNED: &[(&str, &str)] = &[
+    ("bootstrap.servers", "set the brokers in Tollgate's own key"),
+    ("metadata.broker.list", "set the brokers in Tollgate's own key"),
+    ("group.id", "set the group in Tollgate's own key"),
+    ("group.instance.id", "derived from `instance`"),
+    ("group.protocol", "the newer protocol stalls in this librdkafka"),
+    ("partition.assignment.strategy", "state moves with its partition, which needs cooperative-sticky"),
+    ("enable.auto.commit", "offsets are committed when the output is acknowledged"),
+    ("enable.auto.offset.store", "offsets are committed when the output is acknowledged"),
+    ("auto.offset.reset", "set `start`; librdkafka's own reset loses records silently"),
+    ("isolation.level", "only committed records are read"),
+    ("enable.partition.eof", "its events move the position in this librdkafka"),
+    ("transactional.id", "derived from `instance`"),
+    ("enable.idempotence", "always on"),
+    ("acks", "always all"),
+    ("request.required.acks", "always all"),
+    ("enable.gapless.guarantee", "not compatible with rebuilding a producer"),
+    ("statistics.interval.ms", "set the interval in Tollgate's own key"),
+    ("log.queue", "logs are taken directly"),
+    ("delivery.report.only.error", "every record needs its report"),
+    ("opaque", "used by the client itself"),
+];
+
+/// Statistics cost time with every partition, so they come at most this often.
+const STATISTICS_MS_MIN: u32 = 10_000;
+
+/// What every client needs.
+#[derive(Default)]
+pub struct ClientSettings {
+    /// Brokers to ask first, as `host:port,host:port`.
+    pub brokers: String,
+    /// The name in the brokers' logs.
+    pub client_id: String,
+    /// Keys of librdkafka passed through, in order; the last of a key wins.
+    pub pass_through: Vec<(String, String)>,
+    /// How often librdkafka makes statistics; off by default, at least every 10 s.
+    pub statistics_ms: Option<u32>,
+    /// Tokens for SASL/OAUTHBEARER.
+    pub tokens: Option<TokenSource>,
+    /// Keys that users can't set, for tests that provoke trouble.
+    #[cfg(test)]
+    pub(super) forced: Vec<(String, String)>,
+}
+
+/// What a consumer needs.
+pub struct ConsumerSettings {
+    /// Brokers and pass-through.
+    pub client: ClientSettings,
+    /// The consumer group.
+    pub group: String,
+    /// A name for static membership, unique in the group.
+    pub instance: Option<String>,
+    /// Topics to subscribe to.
+    pub topics: Vec<String>,
+    /// Where to start in a partition without a committed offset.
+    pub start: Start,
+    /// How long a newly assigned partition may take to learn its offset before the consumer counts as failed.
+    pub assign_wait: Duration,
+}
+
+impl ConsumerSettings {
+    /// With defaults for what is not an argument.
+    #[must_use]
+    pub fn new(brokers: &str, group: &str, topics: &[&str]) -> Self {
+        Self {
+            client: ClientSettings { brokers: brokers.to_owned(), ..ClientSettings::default() },
+            group: group.to_owned(),
+            instance: None,
+            topics: topics.iter().map(|topic| (*topic).to_owned()).collect(),
+            start: Start::Stored,
+            assign_wait: Duration::from_secs(30),
+        }
+    }
+
+    pub(super) fn conf(&self) -> Result<Conf, KafkaError> {
+        let mut conf = Conf::new();
+        let defaults = [
+            // A member that is gone is noticed soon; static membership bridges quick restarts.
+            ("session.timeout.ms", "10000"),
+            ("heartbeat.interval.ms", "3000"),
+            // Per partition, so smaller than librdkafka's 64 MB; a held message pins its whole response anyway.
+            ("queued.max.messages.kbytes", "16384"),
+            // librdkafka waits a full second when its queue was full, which starves a fast reader of small queues.
+            ("fetch.queue.backoff.ms", "20"),
+        ];
+        apply(&mut conf, &defaults)?;
+        self.client.apply(&mut conf)?;
+        apply(
+            &mut conf,
+            &[
+                ("group.id", self.group.as_str()),
+                ("group.protocol", "classic"),
+                ("partition.assignment.strategy", "cooperative-sticky"),
+                ("enable.auto.commit", "false"),
+                ("enable.auto.offset.store", "false"),
+                ("auto.offset.reset", "error"),
+                ("isolation.level", "read_committed"),
+            ],
+        )?;
+        if let Some(instance) = &self.instance {
+            conf.set("group.instance.id", instance)?;
+        }
+        #[cfg(test)]
+        self.client.forced.iter().try_for_each(|(key, value)| conf.set(key, value))?;
+        Ok(conf)
+    }
+}
+
+/// What a producer needs.
+#[derive(Default)]
+pub struct ProducerSettings {
+    /// Brokers and pass-through.
+    pub client: ClientSettings,
+    /// Turns transactions on; unique per process, and the same after a restart.
+    pub transactional_id: Option<String>,
+}
+
+impl ProducerSettings {
+    /// With defaults for what is not an argument.
+    #[must_use]
+    pub fn new(brokers: &str) -> Self {
+        let client = ClientSettings { brokers: brokers.to_owned(), ..ClientSettings::default() };
+        Self { client, transactional_id: None }
+    }
+
+    pub(super) fn conf(&self) -> Result<Conf, KafkaError> {
+        let mut conf = Conf::new();
+        let defaults = [
+            ("linger.ms", "5"),
+            // The Java client's partitioner, so that keys meet in the same partition whoever writes.
+            ("partitioner", "murmur2_random"),
+        ];
+        apply(&mut conf, &defaults)?;
+        match &self.transactional_id {
+            // Whoever reads committed records waits for the oldest open transaction, so keep them short.
+            Some(id) => apply(&mut conf, &[("transaction.timeout.ms", "15000"), ("transactional.id", id)])?,
+            // A broker that is away must hold the intake, not turn records into errors.
+            None => conf.set("message.timeout.ms", "0")?,
+        }
+        self.client.apply(&mut conf)?;
+        apply(&mut conf, &[("enable.idempotence", "true"), ("acks", "all")])?;
+        Ok(conf)
+    }
+}
+
+impl ClientSettings {
+    fn apply(&self, conf: &mut Conf) -> Result<(), KafkaError> {
+        conf.set("bootstrap.servers", &self.brokers)?;
+        if !self.client_id.is_empty() {
+            conf.set("client.id", &self.client_id)?;
+        }
+        for (key, value) in &self.pass_through {
+            if let Some((_, reason)) = OWNED.iter().find(|(owned, _)| owned == key) {
+                return Err(KafkaError::Setting {
+                    key: key.clone(),
+                    value: shown(key, value).to_owned(),
+                    text: format!("Tollgate owns this key: {reason}"),
+                });
+            }
+            conf.set(key, value)?;
+        }
+        match self.statistics_ms {
+            Some(interval) if interval < STATISTICS_MS_MIN => Err(KafkaError::Setting {
+                key: "statistics.interval.ms".to_owned(),
+                value: interval.to_string(),
+                text: format!("at least {STATISTICS_MS_MIN}, since statistics cost throughput"),
+            }),
+            Some(interval) => conf.set("statistics.interval.ms", &interval.to_string()),
+            None => Ok(()),
+        }
+    }
+}
+
+fn apply(conf: &mut Conf, pairs: &[(&str, &str)]) -> Result<(), KafkaError> {
+    pairs.iter().try_for_each(|(key, value)| conf.set(key, value))
+}
