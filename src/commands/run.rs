@@ -47,10 +47,15 @@ pub(super) fn run(args: &Run) -> Result<Ended, Failure> {
 fn run_kafka(config: &Config, rules: Arc<Rules>, stop: &Stop, log: &mut LatencyLog) -> Result<Summary, Failure> {
     kafka_ends::check(config).map_err(usage)?;
     tracing::info!(rules = rules.hash(), topics = ?config.kafka.topics, group = config.kafka.group, "starting");
-    let (source, sink) = kafka_ends::connect(config, &rules)?;
+    let (source, sink, connection) = kafka_ends::connect(config, &rules)?;
     let meters = Meters::default();
     let setup = Setup { rules, pipeline: &config.pipeline, stop, meters: &meters };
-    Ok(pipeline::run(&setup, source, sink, |interval| log.append(interval))?)
+    let outcome = pipeline::run(&setup, source, sink, |interval| log.append(interval));
+    // An error of the run tells more than one of closing what it left.
+    let closed = connection.close();
+    let summary = outcome?;
+    closed?;
+    Ok(summary)
 }
 
 fn run_files(

@@ -5,6 +5,7 @@
 use toml::Spanned;
 use toml::de::{DeString, DeValue};
 
+use super::start::Start;
 use super::read::{Secret, Setting as _, Source, choice};
 use super::{ConfigError, FreeTable};
 
@@ -29,18 +30,6 @@ choice! {
         Record = "record",
         /// Wall-clock time.
         Wall = "wall",
-    }
-}
-
-choice! {
-    /// Where to start on a partition without a committed offset.
-    Start "\"stored\", \"beginning\" or \"end\"" {
-        /// Nowhere: a missing committed offset is an error.
-        Stored = "stored",
-        /// At the oldest record.
-        Beginning = "beginning",
-        /// Behind the newest record.
-        End = "end",
     }
 }
 
@@ -210,7 +199,8 @@ sections! {
         accepted: String = "{topic}.accepted".into(), "a topic name or template", |topic: &String| !topic.is_empty();
         /// Topic for rejected records; `{topic}` stands for the input topic.
         rejected: String = "{topic}.rejected".into(), "a topic name or template", |topic: &String| !topic.is_empty();
-        /// Where a partition without committed offset starts: "stored" (an error), "beginning" or "end".
+        /// Where a partition without committed offset starts: "stored" (an error), "beginning", "end",
+        /// an offset, "-n" for the last n records, or "s@ms" for the first at or after a time.
         start: Start = Start::Stored, "", |_| true;
         /// How often offsets are committed.
         commit_interval_ms: u32 = 1_000, "1 to 60000", |ms| (1..=60_000).contains(ms);

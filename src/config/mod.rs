@@ -6,40 +6,18 @@
 
 mod error;
 mod keys;
+mod owned;
 mod read;
+mod start;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 pub use error::{ConfigError, Problem};
-pub use keys::{
-    ClockChoice, Config, Files, Kafka, Limits, Pipeline, Profile, Rules, SaslMechanism, SecurityProtocol,
-    Start,
-};
+pub use keys::{ClockChoice, Config, Files, Kafka, Limits, Pipeline, Profile, Rules, SaslMechanism, SecurityProtocol};
+pub use owned::OWNED;
 pub use read::Secret;
-
-/// librdkafka keys that Tollgate sets itself: a wrong value would lose or double records.
-const OWNED_BY_TOLLGATE: &[&str] = &[
-    "allow.auto.create.topics",
-    "auto.commit.enable",
-    "auto.commit.interval.ms",
-    "auto.offset.reset",
-    "bootstrap.servers",
-    "enable.auto.commit",
-    "enable.auto.offset.store",
-    "enable.idempotence",
-    "enable.partition.eof",
-    "group.id",
-    "group.instance.id",
-    "group.protocol",
-    "isolation.level",
-    "metadata.broker.list",
-    "partition.assignment.strategy",
-    "request.required.acks",
-    "acks",
-    "transactional.id",
-    "transaction.timeout.ms",
-];
+pub use start::{NoStart, Start};
 
 impl Config {
     /// Reads and checks a configuration file.
@@ -75,12 +53,9 @@ impl Config {
             ))
         };
         for key in self.librdkafka.keys() {
-            if OWNED_BY_TOLLGATE.contains(&key.as_str()) {
-                return wrong(
-                    "librdkafka",
-                    format!("`{key}`"),
-                    "keys that Tollgate does not own; it sets this one itself",
-                );
+            if let Some((_, reason)) = OWNED.iter().find(|(owned, _)| owned == key) {
+                let allowed = format!("keys that Tollgate does not own; {reason}");
+                return wrong("librdkafka", format!("`{key}`"), &allowed);
             }
         }
         let pipeline = &self.pipeline;

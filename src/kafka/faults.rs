@@ -242,6 +242,12 @@ pub enum KafkaError {
 }
 
 impl KafkaError {
+    /// A record of ours that was not written for certain.
+    #[must_use]
+    pub fn undelivered(partition: i32, code: Code) -> Self {
+        Fault { text: format!("{} (output partition {partition})", code.text()), ..Fault::new("deliver a record", code) }.into()
+    }
+
     /// What to do about it.
     #[must_use]
     pub fn class(&self) -> Class {

@@ -11,7 +11,7 @@ use super::positions::{Owned, Positions, TopicIndex};
 use super::raw::handle::Handle;
 use super::raw::partitions::PartitionOffset;
 use super::raw::rebalance::Rebalance;
-use super::start::Start;
+use crate::config::Start;
 
 /// How long a seek may take; it only has to reach librdkafka's own threads.
 const SEEK_WAIT: Duration = Duration::from_secs(2);

@@ -17,7 +17,7 @@ mod positions;
 pub mod producer;
 mod raw;
 pub mod settings;
-pub mod start;
+mod start;
 
 #[cfg(test)]
 mod tests;
@@ -36,4 +36,3 @@ pub use raw::partitions::PartitionOffset;
 pub use raw::producer::{Record, TopicHandle};
 pub use raw::transactions::GroupMetadata;
 pub use settings::{ClientSettings, ConsumerSettings, ProducerSettings};
-pub use start::Start;

@@ -8,31 +8,7 @@ use std::time::Duration;
 use super::faults::KafkaError;
 use super::raw::conf::{Conf, shown};
 use super::raw::context::TokenSource;
-use super::start::Start;
-
-/// Keys that Tollgate sets itself, with the reason that is shown to whoever tries.
-const OWNED: &[(&str, &str)] = &[
-    ("bootstrap.servers", "set the brokers in Tollgate's own key"),
-    ("metadata.broker.list", "set the brokers in Tollgate's own key"),
-    ("group.id", "set the group in Tollgate's own key"),
-    ("group.instance.id", "derived from `instance`"),
-    ("group.protocol", "the newer protocol stalls in this librdkafka"),
-    ("partition.assignment.strategy", "state moves with its partition, which needs cooperative-sticky"),
-    ("enable.auto.commit", "offsets are committed when the output is acknowledged"),
-    ("enable.auto.offset.store", "offsets are committed when the output is acknowledged"),
-    ("auto.offset.reset", "set `start`; librdkafka's own reset loses records silently"),
-    ("isolation.level", "only committed records are read"),
-    ("enable.partition.eof", "its events move the position in this librdkafka"),
-    ("transactional.id", "derived from `instance`"),
-    ("enable.idempotence", "always on"),
-    ("acks", "always all"),
-    ("request.required.acks", "always all"),
-    ("enable.gapless.guarantee", "not compatible with rebuilding a producer"),
-    ("statistics.interval.ms", "set the interval in Tollgate's own key"),
-    ("log.queue", "logs are taken directly"),
-    ("delivery.report.only.error", "every record needs its report"),
-    ("opaque", "used by the client itself"),
-];
+use crate::config::{self, Start};
 
 /// Statistics cost time with every partition, so they come at most this often.
 const STATISTICS_MS_MIN: u32 = 10_000;
@@ -163,7 +139,7 @@ impl ClientSettings {
             conf.set("client.id", &self.client_id)?;
         }
         for (key, value) in &self.pass_through {
-            if let Some((_, reason)) = OWNED.iter().find(|(owned, _)| owned == key) {
+            if let Some((_, reason)) = config::OWNED.iter().find(|(owned, _)| owned == key) {
                 return Err(KafkaError::Setting {
                     key: key.clone(),
                     value: shown(key, value).to_owned(),

@@ -11,17 +11,23 @@ use crate::kafka;
 use crate::verdict::Verdict;
 
 use super::budget::Permit;
+use super::kafka_ends::Flight;
 
 /// A partition of the source: a Kafka partition or a file, numbered by the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Partition(pub u32);
+pub struct Partition(pub u64);
 
 /// The payloads of a batch, in the very memory they were received in.
 pub enum Payloads {
     /// Records of a file: slices of one block.
     Block(files::Block),
     /// Records of a Kafka partition.
-    Messages(Vec<kafka::Message>),
+    Messages {
+        /// In the order of their offsets; never empty.
+        messages: Vec<kafka::Message>,
+        /// Counts the batch as in flight.
+        flight: Flight,
+    },
 }
 
 impl Payloads {
@@ -30,7 +36,7 @@ impl Payloads {
     pub fn len(&self) -> usize {
         match self {
             Self::Block(block) => block.spans.len(),
-            Self::Messages(messages) => messages.len(),
+            Self::Messages { messages, .. } => messages.len(),
         }
     }
 
@@ -49,7 +55,7 @@ impl Payloads {
                 Some(span) => Payload::Bytes(block.payload(span)),
                 None => Payload::Tombstone,
             },
-            Self::Messages(messages) => {
+            Self::Messages { messages, .. } => {
                 messages.get(index).and_then(kafka::Message::payload).map_or(Payload::Tombstone, Payload::Bytes)
             }
         }

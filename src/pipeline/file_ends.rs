@@ -94,7 +94,7 @@ impl Source for FileSource {
                 Read::Idle
             }
             Some(Event::Block(block)) => Read::Intake(Intake {
-                partition: Partition(block.file.0),
+                partition: Partition(u64::from(block.file.0)),
                 epoch: 0,
                 binding: self.binding,
                 bytes: block.bytes.len() as u64,
@@ -156,7 +156,7 @@ fn is_json(reason: Reason) -> bool {
 }
 
 impl Sink for FileSink {
-    fn write(&mut self, batch: Batch, receipts: &mut Vec<Receipt>) -> Result<(), SinkError> {
+    fn write(&mut self, batch: Batch, _: &Stop, receipts: &mut Vec<Receipt>) -> Result<(), SinkError> {
         self.write_batch(&batch)?;
         receipts.push(Receipt {
             records: batch.payloads.len() as u64,
@@ -167,7 +167,7 @@ impl Sink for FileSink {
         Ok(())
     }
 
-    fn tend(&mut self, _: &mut Vec<Receipt>) -> Result<(), SinkError> {
+    fn tend(&mut self, _: &Stop, _: &mut Vec<Receipt>) -> Result<(), SinkError> {
         Ok(())
     }
 

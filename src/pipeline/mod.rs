@@ -51,6 +51,9 @@ pub enum PipelineError {
     /// The sink failed.
     #[error("writing: {0}")]
     Sink(#[from] SinkError),
+    /// Never: for stages that cannot fail.
+    #[error("impossible")]
+    Impossible(#[from] std::convert::Infallible),
     /// A thread panicked: a bug of ours.
     #[error("the {thread} thread panicked: {message}; this is a bug, and nothing past the last commit was lost")]
     Panicked {

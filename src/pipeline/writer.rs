@@ -36,10 +36,10 @@ pub struct Receipt {
 /// Where records go.
 pub trait Sink: Send {
     /// Takes a batch; committed ones are added to `receipts`, now or later.
-    fn write(&mut self, batch: Batch, receipts: &mut Vec<Receipt>) -> Result<(), SinkError>;
+    fn write(&mut self, batch: Batch, stop: &Stop, receipts: &mut Vec<Receipt>) -> Result<(), SinkError>;
 
     /// Does what has to be done from time to time: delivery reports, commits.
-    fn tend(&mut self, receipts: &mut Vec<Receipt>) -> Result<(), SinkError>;
+    fn tend(&mut self, stop: &Stop, receipts: &mut Vec<Receipt>) -> Result<(), SinkError>;
 
     /// How long the sink can go without being tended while nothing is written.
     fn tend_every(&self) -> Duration;
@@ -59,11 +59,11 @@ pub(super) fn run<K: Sink>(
     loop {
         match from_gate.recv_timeout(sink.tend_every()) {
             Ok(_) if stop.is_abandoned() => return Ok(()),
-            Ok(batch) => sink.write(batch, &mut receipts)?,
+            Ok(batch) => sink.write(batch, stop, &mut receipts)?,
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
-        sink.tend(&mut receipts)?;
+        sink.tend(stop, &mut receipts)?;
         record(&mut receipts, &mut recorder);
     }
     if !stop.is_abandoned() {
