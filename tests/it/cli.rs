@@ -1,1 +1,238 @@
 //! The command line, as a user sees it: outputs, exit codes, golden explanations.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+pub fn tollgate() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
+    command.env_remove("TOLLGATE_LOG").env("NO_COLOR", "1").current_dir(env!("CARGO_MANIFEST_DIR"));
+    command
+}
+
+/// A directory that is gone when the test ends, however it ends.
+pub struct TempDir(PathBuf);
+
+impl TempDir {
+    pub fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("tollgate-test-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.0.join(name);
+        fs::write(&path, bytes).unwrap();
+        path
+    }
+}
+
+impl Drop for TempDir {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn run(args: &[&str]) -> (i32, String, String) {
+    text(&tollgate().args(args).stdin(Stdio::null()).output().unwrap())
+}
+
+fn run_with_input(args: &[&str], input: &[u8]) -> (i32, String, String) {
+    let mut child =
+        tollgate().args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input).unwrap();
+    text(&child.wait_with_output().unwrap())
+}
+
+fn text(output: &Output) -> (i32, String, String) {
+    let utf8 = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    (output.status.code().unwrap_or(-1), utf8(&output.stdout), utf8(&output.stderr))
+}
+
+/// `check` on every fixture, compared with the text that a person approved. `TOLLGATE_BLESS=1` writes it anew.
+#[test]
+fn check_explains_as_it_did() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/check.txt");
+    let mut paths = Vec::new();
+    for format in fs::read_dir("tests/fixtures").unwrap() {
+        for side in ["valid", "invalid"] {
+            for entry in fs::read_dir(format.as_ref().unwrap().path().join(side)).into_iter().flatten() {
+                paths.push(entry.unwrap().path().to_string_lossy().into_owned());
+            }
+        }
+    }
+    paths.sort();
+    // Files of white space hold no record at all.
+    paths.retain(|path| !path.contains("empty-payload"));
+    let mut args = vec!["check"];
+    args.extend(paths.iter().map(String::as_str));
+    let (code, got, _) = run(&args);
+    assert_eq!(code, 1, "rejected envelopes are findings");
+    if std::env::var_os("TOLLGATE_BLESS").is_some() {
+        fs::create_dir_all(golden.parent().unwrap()).unwrap();
+        fs::write(&golden, &got).unwrap();
+    }
+    let wanted = fs::read_to_string(&golden).unwrap();
+    assert!(got == wanted, "check's text changed; look at it, then run with TOLLGATE_BLESS=1. Now:\n{got}");
+}
+
+#[test]
+fn check_takes_standard_input_and_gives_json() {
+    let valid = fs::read("tests/fixtures/olympus/valid/minimal.json").unwrap();
+    let (code, out, _) = run_with_input(&["check"], &valid);
+    assert_eq!(code, 0, "{out}");
+    assert!(out.contains("accepted"), "{out}");
+    let (code, out, _) = run_with_input(&["explain", "--json", "-"], b"{\"persona\":7}\n[1,\n");
+    assert_eq!(code, 1);
+    let lines: Vec<serde_json::Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines[0]["reason"], "missing-field");
+    assert_eq!(lines[0]["format"], "olympus");
+    let reasons: Vec<_> = lines[0]["findings"].as_array().unwrap().iter().map(|f| f["reason"].clone()).collect();
+    assert!(reasons.contains(&"wrong-type".into()), "every failure is listed: {reasons:?}");
+    assert_eq!(lines[1]["reason"], "json-syntax");
+    assert!(lines[1]["findings"][0]["found"].as_str().unwrap().contains("line 1 column"), "{out}");
+}
+
+#[test]
+fn exit_codes_mean_something() {
+    assert_eq!(run(&["config"]).0, 0);
+    assert_eq!(run(&["no-such-verb"]).0, 2);
+    assert_eq!(run(&["run"]).0, 2, "no brokers, no paths");
+    assert_eq!(run(&["check", "/no/such/file.json"]).0, 3);
+    assert_eq!(run(&["demo", "--out", "/proc/no/such"]).0, 3);
+    assert_eq!(run(&["--log", "===", "config"]).0, 2);
+    let (code, _, err) = run_with_input(&["check"], b"");
+    assert_eq!((code, err.contains("empty")), (2, true), "{err}");
+}
+
+#[test]
+fn a_wrong_configuration_is_refused_with_file_key_found_and_allowed() {
+    let dir = TempDir::new("config");
+    let path = dir.write("t.toml", "[pipeline]\nworkerz = 3\n");
+    let (code, out, err) = run(&["config", "--config", path.to_str().unwrap()]);
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert_eq!(err.trim(), format!("tollgate: {}:2: unknown key `pipeline.workerz`; did you mean `pipeline.workers`?", path.display()));
+    let path = dir.write("t.toml", "[rules]\nformat = \"olympos\"\n");
+    let (code, _, err) = run(&["config", "--config", path.to_str().unwrap()]);
+    assert_eq!(code, 2);
+    assert!(err.contains("`rules.format`: found `olympos`, allowed: auto, olympus, agh"), "{err}");
+    let (code, _, err) = run(&["config", "--config", "/no/such.toml"]);
+    assert_eq!(code, 2);
+    assert!(err.contains("/no/such.toml: cannot be read"), "{err}");
+}
+
+#[test]
+fn a_closed_pipe_is_a_clean_end() {
+    let dir = TempDir::new("pipe");
+    let line = [&fs::read("tests/fixtures/olympus/valid/escaped-names.json").unwrap()[..], b"\n"].concat();
+    let input = dir.write("in.ndjson", line.repeat(20_000));
+    let mut child = tollgate()
+        .args(["run", input.to_str().unwrap(), "--accepted", "-"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn odd_files_have_a_defined_result_each() {
+    let dir = TempDir::new("odd");
+    let good = fs::read_to_string("tests/fixtures/olympus/valid/escaped-names.json").unwrap();
+    let good = good.trim();
+    dir.write("a-crlf.ndjson", format!("{good}\r\n\r\n  \r\n{good}"));
+    let pretty: serde_json::Value = serde_json::from_str(good).unwrap();
+    dir.write("b-array.json", format!("[{good},\n {pretty:#}]"));
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    for _ in 0..2000 {
+        writeln!(gzip, "{good}").unwrap();
+    }
+    let gzip = gzip.finish().unwrap();
+    dir.write("c-truncated.ndjson.gz", &gzip[..gzip.len() / 2]);
+    std::os::unix::fs::symlink("/no/such/file", dir.path().join("d-unreadable.json")).unwrap();
+    dir.write("e-huge.ndjson", [vec![b'['; 2_000_000], b"\n".to_vec(), good.as_bytes().to_vec()].concat());
+    dir.write("f.ndjson.zst", zstd::encode_all(format!("{good}\n").as_bytes(), 1).unwrap());
+    let out = TempDir::new("odd-out");
+    let (accepted, rejected) = (out.path().join("accepted.ndjson"), out.path().join("rejected.ndjson"));
+    let (code, _, err) = run(&[
+        "run",
+        dir.path().to_str().unwrap(),
+        "--accepted",
+        accepted.to_str().unwrap(),
+        "--rejected",
+        rejected.to_str().unwrap(),
+    ]);
+    assert_eq!(code, 3, "two files failed, the others were done: {err}");
+    assert!(err.contains("c-truncated.ndjson.gz") && err.contains("d-unreadable.json"), "{err}");
+    let accepted = fs::read_to_string(accepted).unwrap();
+    let from_archive = accepted.lines().count() - 2 - 2 - 1 - 1;
+    assert!((1..2000).contains(&from_archive), "the archive's whole records were done: {from_archive}");
+    assert!(accepted.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).unwrap() == pretty));
+    let rejected: Vec<serde_json::Value> =
+        fs::read_to_string(rejected).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(rejected.len(), 1);
+    assert_eq!(rejected[0]["tollgate"]["reason"], "too-big");
+    assert!(rejected[0]["tollgate"]["src"].as_str().unwrap().ends_with("e-huge.ndjson:1"));
+    assert!(rejected[0]["record_b64"].as_str().unwrap().len() > 2_000_000, "nothing is lost");
+}
+
+#[test]
+fn outputs_must_not_be_inputs() {
+    let dir = TempDir::new("same");
+    let input = dir.write("in.ndjson", "{}\n");
+    let path = input.to_str().unwrap();
+    let (code, _, err) = run(&["run", path, "--accepted", path]);
+    assert_eq!(code, 2, "{err}");
+    assert_eq!(fs::read_to_string(&input).unwrap(), "{}\n", "the input is untouched");
+}
+
+#[test]
+fn the_demo_is_the_same_with_any_number_of_workers() {
+    let dir = TempDir::new("demo");
+    let mut outputs = Vec::new();
+    for workers in ["1", "2", "8"] {
+        let out = dir.path().join(workers);
+        let (code, text, err) =
+            run(&["demo", "--records", "5000", "--workers", workers, "--json", "--out", out.to_str().unwrap()]);
+        assert_eq!(code, 0, "{err}");
+        let summary: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(summary["records"], 5000);
+        assert_eq!(summary["misjudged"], 0);
+        let read = |name: &str| fs::read(out.join(name)).unwrap();
+        assert!(String::from_utf8(read("latency.hlog")).unwrap().contains("Tag=end_to_end"));
+        outputs.push((read("accepted.ndjson"), read("rejected.ndjson")));
+    }
+    assert!(!outputs[0].0.is_empty() && !outputs[0].1.is_empty());
+    assert!(outputs.iter().all(|output| *output == outputs[0]), "byte for byte");
+}
+
+#[test]
+fn test_runs_case_files() {
+    let dir = TempDir::new("cases");
+    let envelope = fs::read_to_string("tests/fixtures/olympus/valid/escaped-names.json").unwrap();
+    let envelope = envelope.trim();
+    let cases = format!(
+        "{}\n{}\n{}\n",
+        format_args!(r#"{{"format":"olympus","name":"good","envelope":{envelope},"expect":"accept","reason":"ok"}}"#),
+        r#"{"format":"auto","name":"found","envelope":{"envelope":{},"message":{}},"expect":"alfred","lenient":"alfred"}"#,
+        r#"{"format":"olympus","name":"wrong","raw":"[]","expect":"reject","reason":"json-syntax","layer":"parse"}"#,
+    );
+    let path = dir.write("cases.jsonl", cases);
+    let (code, out, err) = run(&["test", path.to_str().unwrap()]);
+    assert_eq!(code, 1, "{err}");
+    let place = path.display();
+    let wanted = format!("{place}:3 wrong strict want reject/json-syntax got reject/not-object\n5 passed, 1 failed, 0 skipped\n");
+    assert_eq!(out, wanted);
+    let (code, out, _) = run(&["test", "--profile", "lenient", "--layer", "parse", "--json", path.to_str().unwrap()]);
+    assert_eq!(code, 0);
+    let line: serde_json::Value = serde_json::from_str(out.trim()).unwrap();
+    assert_eq!((line["outcome"].as_str(), line["name"].as_str()), (Some("passed"), Some("wrong")));
+}

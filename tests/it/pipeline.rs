@@ -1,1 +1,89 @@
-//! The pipeline on files: order, backpressure, stops, panics, and odd inputs.
+//! The pipeline as a process: memory that stays flat, and stops that are orderly.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use crate::cli::{TempDir, tollgate};
+
+fn resident_bytes(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or("0 kB");
+    line.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap_or_default() * 1024
+}
+
+/// A reader of our output that takes its time: the whole chain waits, and memory stays flat.
+#[test]
+fn a_slow_sink_makes_the_reader_wait() {
+    const INPUT_BYTES: usize = 1 << 30;
+    const RESIDENT_BYTES_MAX: u64 = 200 << 20;
+    let line = [fs::read_to_string("tests/fixtures/olympus/valid/escaped-names.json").unwrap().trim(), "\n"].concat();
+    let chunk = line.repeat((1 << 20) / line.len());
+    let mut child = tollgate()
+        .args(["run", "-", "--accepted", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let chunks = INPUT_BYTES / chunk.len();
+    let expected = chunks * chunk.len();
+    let feeder = std::thread::spawn(move || {
+        for _ in 0..chunks {
+            stdin.write_all(chunk.as_bytes()).unwrap();
+        }
+    });
+    let mut stdout = child.stdout.take().unwrap();
+    let mut buffer = vec![0; 8 << 20];
+    let (mut read, mut resident_max, mut naps) = (0, 0, 0);
+    loop {
+        let bytes = stdout.read(&mut buffer).unwrap();
+        if bytes == 0 {
+            break;
+        }
+        read += bytes;
+        // Slow where the queues should fill up; the rest would only make the test long.
+        if naps < 400 {
+            naps += 1;
+            std::thread::sleep(Duration::from_millis(5));
+            resident_max = resident_max.max(resident_bytes(child.id()));
+        } else if read % 64 == 0 {
+            resident_max = resident_max.max(resident_bytes(child.id()));
+        }
+    }
+    feeder.join().unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_eq!(read, expected, "every record came through");
+    assert!(resident_max > 1 << 20, "the memory was really looked at: {resident_max}");
+    assert!(resident_max < RESIDENT_BYTES_MAX, "resident at most {} MB", resident_max >> 20);
+}
+
+/// SIGTERM in the middle of an endless input: what was read is written whole, and the process ends well.
+#[test]
+fn a_signal_ends_the_run_in_order() {
+    let dir = TempDir::new("signal");
+    let accepted = dir.path().join("accepted.ndjson");
+    let line = [fs::read_to_string("tests/fixtures/olympus/valid/escaped-names.json").unwrap().trim(), "\n"].concat();
+    let mut child = tollgate()
+        .args(["run", "-", "--accepted", accepted.to_str().unwrap()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let feeder = std::thread::spawn(move || {
+        let started = Instant::now();
+        while started.elapsed() < Duration::from_secs(20) && stdin.write_all(line.as_bytes()).is_ok() {}
+    });
+    std::thread::sleep(Duration::from_millis(500));
+    let killed = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let status = child.wait().unwrap();
+    feeder.join().unwrap();
+    assert_eq!(status.code(), Some(0));
+    let text = fs::read_to_string(accepted).unwrap();
+    assert!(text.ends_with("}\n") && text.lines().count() > 100, "whole records: {} bytes", text.len());
+}
