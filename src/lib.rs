@@ -1,4 +1,5 @@
 //! Tollgate.
 pub mod clock;
+pub mod program;
 pub mod tape;
 pub mod verdict;
