@@ -1,0 +1,177 @@
+//! The last pass: short cuts for the fast path, and the checks that need every block.
+//!
+//! It follows references that lead nowhere else, refuses those that loop on one value, folds type tests into the ops
+//! behind them, decides who looks for duplicate names, and copies single-op blocks into the tables that call them.
+
+use super::Compiler;
+use crate::program::CompileError;
+use crate::program::ops::{Block, BlockId, Kind, Op, Owns, Span, Tables, Types};
+
+impl Compiler<'_> {
+    /// Finishes the tables; returns where the program starts.
+    pub(super) fn finish(&mut self, root: BlockId) -> Result<BlockId, CompileError> {
+        self.refuse_loops()?;
+        for number in 0..self.tables.blocks.len() {
+            let block = fast_block(&mut self.tables, number);
+            if let Some(place) = self.tables.blocks.get_mut(number) {
+                *place = block;
+            }
+        }
+        let inlined: Vec<Op> = (0..self.tables.blocks.len())
+            .map(|number| inline(&self.tables, BlockId(number as u32)))
+            .collect();
+        let op_of = |block: BlockId| {
+            inlined.get(block.0 as usize).copied().unwrap_or(Op::new(Kind::Call(block), Op::OPEN.origin))
+        };
+        for slot in &mut self.tables.slots {
+            if let Some(block) = slot.block {
+                slot.op = op_of(block);
+            }
+            slot.patterns.iter_mut().for_each(|(block, op)| *op = op_of(*block));
+        }
+        for plan in &mut self.tables.objects {
+            plan.patterns.iter_mut().for_each(|(_, block, op)| *op = op_of(*block));
+            if let Some(block) = plan.others_block {
+                plan.others = op_of(block);
+            }
+        }
+        for plan in &mut self.tables.arrays {
+            plan.prefix.iter_mut().chain(&mut plan.rest).for_each(|(block, op)| *op = op_of(*block));
+        }
+        Ok(root)
+    }
+
+    /// Refuses references that come back to the same schema without going down in the document: they never end.
+    fn refuse_loops(&self) -> Result<(), CompileError> {
+        #[derive(Clone, Copy, PartialEq)]
+        enum State {
+            New,
+            Open,
+            Done,
+        }
+        let mut states = vec![State::New; self.tables.blocks.len()];
+        for start in 0..self.tables.blocks.len() {
+            let mut path = vec![(start, false)];
+            while let Some((block, left)) = path.pop() {
+                let Some(state) = states.get_mut(block) else { continue };
+                if left {
+                    *state = State::Done;
+                    continue;
+                }
+                match *state {
+                    State::Done => continue,
+                    State::Open => {
+                        let place = self.places.get(block).map(|(place, _)| place.clone());
+                        let place = place.unwrap_or(crate::program::documents::Place {
+                            document: 0,
+                            pointer: String::new(),
+                        });
+                        return Err(self.error(
+                            &place,
+                            "a reference leads back here without going down in the document".into(),
+                        ));
+                    }
+                    State::New => *state = State::Open,
+                }
+                path.push((block, true));
+                path.extend(in_place(&self.tables, block).into_iter().map(|next| (next.0 as usize, false)));
+                // A block that is pending twice is not a loop; only one that is open is.
+                path.dedup();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The blocks that a block runs on its own node.
+fn in_place(tables: &Tables, block: usize) -> Vec<BlockId> {
+    let ops = tables.blocks.get(block).map(|block| block.full.of(&tables.ops)).unwrap_or_default();
+    let mut next = Vec::new();
+    for op in ops {
+        match op.kind {
+            Kind::Call(block) | Kind::Not(block) => next.push(block),
+            Kind::AnyOf(list) | Kind::OneOf(list) => {
+                next.extend(tables.branches.get(list as usize).into_iter().flatten());
+            }
+            Kind::If(plan) => {
+                if let Some(plan) = tables.conditions.get(plan as usize) {
+                    next.extend([Some(plan.condition), plan.then, plan.otherwise].into_iter().flatten());
+                }
+            }
+            Kind::DependentSchemas(plan) => {
+                next.extend(
+                    tables
+                        .dependent_schemas
+                        .get(plan as usize)
+                        .into_iter()
+                        .flatten()
+                        .map(|(_, block)| *block),
+                );
+            }
+            _ => {}
+        }
+    }
+    next
+}
+
+/// Derives the fast list of a block.
+fn fast_block(tables: &mut Tables, number: usize) -> Block {
+    let Some(mut block) = tables.blocks.get(number).copied() else { return Block::default() };
+    let full: Vec<Op> = block.full.of(&tables.ops).to_vec();
+    let mut fast = Vec::with_capacity(full.len());
+    let mut types = Types::ANY;
+    for mut op in full {
+        if op.kind == Kind::Any {
+            types = op.types;
+            continue;
+        }
+        op.types = types;
+        types = Types::ANY;
+        fast.push(op);
+    }
+    if types != Types::ANY {
+        // A type and nothing else: the type op is the whole block.
+        fast.extend(block.full.of(&tables.ops).iter().find(|op| op.kind == Kind::Any));
+    }
+    block.owns = Owns {
+        objects: fast.iter().any(|op| matches!(op.kind, Kind::Object(_))),
+        arrays: fast.iter().any(|op| matches!(op.kind, Kind::Array(_))),
+    };
+    if !block.owns.objects
+        && !block.owns.arrays
+        && let Some(op) = fast.iter_mut().find(|op| matches!(op.kind, Kind::Call(_)))
+        && let Kind::Call(target) = op.kind
+    {
+        op.kind = Kind::Delegate(target);
+        block.owns = Owns { objects: true, arrays: true };
+    }
+    block.unevaluated =
+        fast.iter().any(|op| matches!(op.kind, Kind::UnevaluatedItems(_) | Kind::UnevaluatedProperties(_)));
+    let start = tables.ops.len() as u32;
+    tables.ops.extend(fast);
+    block.fast = Span { start, end: tables.ops.len() as u32 };
+    block
+}
+
+/// The op that stands in for a block: itself if it has a single simple one, else a call.
+fn inline(tables: &Tables, id: BlockId) -> Op {
+    let call = Op::new(Kind::Call(id), Op::OPEN.origin);
+    let Some(block) = tables.blocks.get(id.0 as usize) else { return call };
+    match block.fast.of(&tables.ops) {
+        [] => Op::OPEN,
+        // Dynamic references need to know every resource on the way.
+        [op] if tables.dynamics.is_empty() && is_simple(op.kind) => *op,
+        _ => call,
+    }
+}
+
+fn is_simple(kind: Kind) -> bool {
+    !matches!(
+        kind,
+        Kind::Call(_)
+            | Kind::Delegate(_)
+            | Kind::Dynamic(_)
+            | Kind::UnevaluatedItems(_)
+            | Kind::UnevaluatedProperties(_)
+    )
+}

@@ -1,0 +1,334 @@
+//! One schema object → its full list of ops, in the order in which failures are reported.
+//!
+//! Every keyword's value is checked here, and an error says where it stands, what was found and what is allowed.
+
+use serde_json::Value;
+
+use super::{Compiler, Here, kind_of, shorten};
+use crate::program::names::NameTable;
+use crate::program::numbers::{Divisor, Number};
+use crate::program::ops::{BlockId, ContainsPlan, DynamicPlan, IfPlan, Kind, Op, Types};
+use crate::program::strings::Format;
+use crate::program::{CompileError, Draft};
+
+type Done = Result<(), CompileError>;
+
+impl<'a> Compiler<'a> {
+    pub(super) fn keywords(&mut self, here: &mut Here<'a>) -> Done {
+        // In draft 7 a reference replaces everything beside it.
+        if here.dialect.draft == Draft::V7 && here.schema.contains_key("$ref") {
+            return self.references(here);
+        }
+        if here.dialect.validation {
+            self.types(here)?;
+            self.literals(here)?;
+            self.bounds(here)?;
+            self.counts(here)?;
+            self.strings(here)?;
+        }
+        if here.dialect.validation || here.dialect.applicator {
+            self.objects(here)?;
+            self.arrays(here)?;
+            self.dependencies(here)?;
+        }
+        if here.dialect.applicator {
+            self.contains(here)?;
+        }
+        if here.dialect.validation {
+            self.unique(here)?;
+        }
+        self.references(here)?;
+        if here.dialect.applicator {
+            self.combinations(here)?;
+        }
+        if here.dialect.unevaluated {
+            self.unevaluated(here);
+        }
+        Ok(())
+    }
+
+    /// Adds an op for `keyword`.
+    pub(super) fn push(&mut self, here: &mut Here<'a>, keyword: &'static str, kind: Kind, expected: String) {
+        let origin = self.origin(&here.place.child(keyword), keyword, expected);
+        here.ops.push(Op::new(kind, origin));
+    }
+
+    /// The error for a keyword whose value is not what it has to be.
+    pub(super) fn misuse<T>(
+        &self,
+        here: &Here<'a>,
+        keyword: &str,
+        value: &Value,
+        allowed: &str,
+    ) -> Result<T, CompileError> {
+        let found = match value {
+            Value::Array(_) | Value::Object(_) => kind_of(value).to_owned(),
+            scalar => shorten(&scalar.to_string()),
+        };
+        Err(self.error(&here.place.child(keyword), format!("`{keyword}` is {found}; allowed is {allowed}")))
+    }
+
+    fn types(&mut self, here: &mut Here<'a>) -> Done {
+        const ALLOWED: &str =
+            "a type, or a list of types: null, boolean, object, array, number, string, integer";
+        let Some(value) = here.schema.get("type") else { return Ok(()) };
+        let names: Vec<&str> = match value {
+            Value::String(name) => vec![name],
+            Value::Array(names) => names.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
+        };
+        let complete = value.as_array().is_none_or(|all| all.len() == names.len());
+        if names.is_empty() || !complete {
+            return self.misuse(here, "type", value, ALLOWED);
+        }
+        let mut types = Types(0);
+        for name in &names {
+            types = types.with(match *name {
+                "null" => Types::NULL,
+                "boolean" => Types::BOOLEAN,
+                "object" => Types::OBJECT,
+                "array" => Types::ARRAY,
+                "number" => Types::NUMBER,
+                "string" => Types::STRING,
+                "integer" => Types::INTEGER,
+                _ => return self.misuse(here, "type", &Value::from(*name), ALLOWED),
+            });
+        }
+        self.push(here, "type", Kind::Any, format!("of type {}", names.join(" or ")));
+        if let Some(op) = here.ops.last_mut() {
+            op.types = types;
+        }
+        Ok(())
+    }
+
+    fn literals(&mut self, here: &mut Here<'a>) -> Done {
+        if let Some(value) = here.schema.get("const") {
+            let kind = if let Value::String(text) = value {
+                self.tables.strings.push(text.as_str().into());
+                Kind::ConstString(self.tables.strings.len() as u32 - 1)
+            } else {
+                self.tables.literals.push(value.clone());
+                Kind::Const(self.tables.literals.len() as u32 - 1)
+            };
+            self.push(here, "const", kind, shorten(&value.to_string()));
+        }
+        let Some(value) = here.schema.get("enum") else { return Ok(()) };
+        let Value::Array(values) = value else { return self.misuse(here, "enum", value, "an array") };
+        let mut texts: Vec<&str> = values.iter().filter_map(Value::as_str).collect();
+        let strings_only =
+            texts.len() == values.len() && !texts.is_empty() && texts.len() <= NameTable::LEN_MAX;
+        let kind = if strings_only {
+            texts.sort_unstable();
+            texts.dedup();
+            self.tables.string_sets.push(NameTable::new(texts));
+            Kind::EnumStrings(self.tables.string_sets.len() as u32 - 1)
+        } else {
+            self.tables.enums.push(values.clone().into_boxed_slice());
+            Kind::Enum(self.tables.enums.len() as u32 - 1)
+        };
+        let list = values.iter().map(Value::to_string).collect::<Vec<_>>().join(", ");
+        self.push(here, "enum", kind, format!("one of {}", shorten(&list)));
+        Ok(())
+    }
+
+    fn bounds(&mut self, here: &mut Here<'a>) -> Done {
+        type Make = fn(u32) -> Kind;
+        let keywords: [(&'static str, Make, &str); 4] = [
+            ("minimum", Kind::Minimum, "at least"),
+            ("exclusiveMinimum", Kind::ExclusiveMinimum, "more than"),
+            ("maximum", Kind::Maximum, "at most"),
+            ("exclusiveMaximum", Kind::ExclusiveMaximum, "less than"),
+        ];
+        for (keyword, make, words) in keywords {
+            let Some(value) = here.schema.get(keyword) else { continue };
+            let Value::Number(number) = value else { return self.misuse(here, keyword, value, "a number") };
+            self.tables.numbers.push(Number::of_literal(number));
+            let kind = make(self.tables.numbers.len() as u32 - 1);
+            self.push(here, keyword, kind, format!("{words} {number}"));
+        }
+        let Some(value) = here.schema.get("multipleOf") else { return Ok(()) };
+        let divisor = value.as_number().map(Number::of_literal).and_then(Divisor::new);
+        let Some(divisor) = divisor else {
+            return self.misuse(here, "multipleOf", value, "a number above 0");
+        };
+        self.tables.divisors.push(divisor);
+        let kind = Kind::MultipleOf(self.tables.divisors.len() as u32 - 1);
+        self.push(here, "multipleOf", kind, format!("a multiple of {divisor}"));
+        Ok(())
+    }
+
+    fn counts(&mut self, here: &mut Here<'a>) -> Done {
+        type Make = fn(u32) -> Kind;
+        let keywords: [(&'static str, Make, &str, &str); 6] = [
+            ("minLength", Kind::MinLength, "at least", "characters"),
+            ("maxLength", Kind::MaxLength, "at most", "characters"),
+            ("minItems", Kind::MinItems, "at least", "items"),
+            ("maxItems", Kind::MaxItems, "at most", "items"),
+            ("minProperties", Kind::MinProperties, "at least", "members"),
+            ("maxProperties", Kind::MaxProperties, "at most", "members"),
+        ];
+        for (keyword, make, words, unit) in keywords {
+            if let Some(count) = self.count(here, keyword)? {
+                self.push(here, keyword, make(count), format!("{words} {count} {unit}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// A keyword whose value is a number of things. Nothing has 2^32 parts, so larger ones are cut to that.
+    pub(super) fn count(&mut self, here: &Here<'a>, keyword: &str) -> Result<Option<u32>, CompileError> {
+        let Some(value) = here.schema.get(keyword) else { return Ok(None) };
+        match value.as_number().map(Number::of_literal) {
+            Some(Number::Integer(count)) if count >= 0 => Ok(Some(u32::try_from(count).unwrap_or(u32::MAX))),
+            Some(Number::Float(count)) if count > 1e30 => Ok(Some(u32::MAX)),
+            _ => self.misuse(here, keyword, value, "an integer from 0"),
+        }
+    }
+
+    fn strings(&mut self, here: &mut Here<'a>) -> Done {
+        if let Some(value) = here.schema.get("pattern") {
+            let Value::String(text) = value else {
+                return self.misuse(here, "pattern", value, "a regular expression");
+            };
+            let number = self.pattern(text, &here.place.child("pattern"))?;
+            self.push(here, "pattern", Kind::Pattern(number), format!("a match of {}", shorten(text)));
+        }
+        if let Some(value) = here.schema.get("format") {
+            let Value::String(name) = value else {
+                return self.misuse(here, "format", value, "the name of a format");
+            };
+            if let Some(format) = Format::named(name).filter(|_| self.options.assert_formats) {
+                self.push(here, "format", Kind::Format(format), format!("of format {name}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn contains(&mut self, here: &mut Here<'a>) -> Done {
+        if !here.schema.contains_key("contains") {
+            return Ok(());
+        }
+        let block = self.child(here, &["contains"]);
+        let modern = here.dialect.draft == Draft::V2020;
+        let (mut min, mut max) = (1, u32::MAX);
+        if modern && here.dialect.validation {
+            min = self.count(here, "minContains")?.unwrap_or(1);
+            max = self.count(here, "maxContains")?.unwrap_or(u32::MAX);
+        }
+        self.tables.contains.push(ContainsPlan { block, min, max, evaluates: modern });
+        let kind = Kind::Contains(self.tables.contains.len() as u32 - 1);
+        let expected = match max {
+            u32::MAX => format!("at least {min} items that match"),
+            max => format!("{min} to {max} items that match"),
+        };
+        self.push(here, "contains", kind, expected);
+        Ok(())
+    }
+
+    fn unique(&mut self, here: &mut Here<'a>) -> Done {
+        match here.schema.get("uniqueItems") {
+            Some(Value::Bool(true)) => {
+                self.push(
+                    here,
+                    "uniqueItems",
+                    Kind::UniqueItems,
+                    "items that differ from each other".to_owned(),
+                );
+                Ok(())
+            }
+            Some(Value::Bool(false)) | None => Ok(()),
+            Some(other) => self.misuse(here, "uniqueItems", other, "`true` or `false`"),
+        }
+    }
+
+    fn references(&mut self, here: &mut Here<'a>) -> Done {
+        if let Some(value) = here.schema.get("$ref") {
+            let Value::String(reference) = value else {
+                return self.misuse(here, "$ref", value, "a URI reference");
+            };
+            let target = self.registry.resolve(here.resource, reference);
+            let target = target.map_err(|problem| self.error(&here.place.child("$ref"), problem))?;
+            let block = self.block(target.place, target.resource);
+            self.push(here, "$ref", Kind::Call(block), String::new());
+        }
+        let Some(value) = here.schema.get("$dynamicRef") else { return Ok(()) };
+        if here.dialect.draft == Draft::V7 {
+            return Ok(());
+        }
+        let Value::String(reference) = value else {
+            return self.misuse(here, "$dynamicRef", value, "a URI reference");
+        };
+        let target = self.registry.resolve(here.resource, reference);
+        let target = target.map_err(|problem| self.error(&here.place.child("$dynamicRef"), problem))?;
+        let fallback = self.block(target.place, target.resource);
+        // Only a reference that starts at a dynamic anchor is dynamic.
+        let kind = match target.dynamic {
+            Some(name) => {
+                self.dynamic_names.push((name, self.tables.dynamics.len()));
+                self.tables.dynamics.push(DynamicPlan { candidates: Vec::new(), fallback });
+                Kind::Dynamic(self.tables.dynamics.len() as u32 - 1)
+            }
+            None => Kind::Call(fallback),
+        };
+        self.push(here, "$dynamicRef", kind, String::new());
+        Ok(())
+    }
+
+    fn combinations(&mut self, here: &mut Here<'a>) -> Done {
+        for block in self.branches(here, "allOf")?.unwrap_or_default() {
+            self.push(here, "allOf", Kind::Call(block), String::new());
+        }
+        if let Some(branches) = self.branches(here, "anyOf")? {
+            let expected = format!("a match of at least one of {} schemas", branches.len());
+            self.tables.branches.push(branches);
+            self.push(here, "anyOf", Kind::AnyOf(self.tables.branches.len() as u32 - 1), expected);
+        }
+        if let Some(branches) = self.branches(here, "oneOf")? {
+            let expected = format!("a match of exactly one of {} schemas", branches.len());
+            self.tables.branches.push(branches);
+            self.push(here, "oneOf", Kind::OneOf(self.tables.branches.len() as u32 - 1), expected);
+        }
+        if here.schema.contains_key("not") {
+            let block = self.child(here, &["not"]);
+            self.push(here, "not", Kind::Not(block), "no match of the schema".to_owned());
+        }
+        if here.schema.contains_key("if") {
+            let condition = self.child(here, &["if"]);
+            let then = here.schema.contains_key("then").then(|| self.child(here, &["then"]));
+            let otherwise = here.schema.contains_key("else").then(|| self.child(here, &["else"]));
+            // Without branches the condition still evaluates members.
+            if then.is_some() || otherwise.is_some() || here.dialect.unevaluated {
+                self.tables.conditions.push(IfPlan { condition, then, otherwise });
+                self.push(here, "if", Kind::If(self.tables.conditions.len() as u32 - 1), String::new());
+            }
+        }
+        Ok(())
+    }
+
+    fn branches(&mut self, here: &Here<'a>, keyword: &str) -> Result<Option<Box<[BlockId]>>, CompileError> {
+        match here.schema.get(keyword) {
+            None => Ok(None),
+            Some(Value::Array(schemas)) if !schemas.is_empty() => {
+                let blocks = (0..schemas.len()).map(|index| self.child(here, &[keyword, &index.to_string()]));
+                Ok(Some(blocks.collect()))
+            }
+            Some(other) => self.misuse(here, keyword, other, "an array of at least one schema"),
+        }
+    }
+
+    fn unevaluated(&mut self, here: &mut Here<'a>) {
+        if here.schema.contains_key("unevaluatedItems") {
+            let block = self.child(here, &["unevaluatedItems"]);
+            self.push(here, "unevaluatedItems", Kind::UnevaluatedItems(block), "no further items".to_owned());
+        }
+        if here.schema.contains_key("unevaluatedProperties") {
+            let block = self.child(here, &["unevaluatedProperties"]);
+            self.push(
+                here,
+                "unevaluatedProperties",
+                Kind::UnevaluatedProperties(block),
+                "no further members".to_owned(),
+            );
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! From schema text to a [`Program`]: one block of ops per schema object that can be reached from the root.
+//!
+//! Schemas are compiled from a work list, each once, so recursion in the schema costs nothing and references are
+//! numbers of blocks. `keywords` turns one schema object into its full list of ops, in the order of the report;
+//! `finish` derives the fast lists and refuses references that loop on one value.
+
+mod finish;
+mod keywords;
+mod plans;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::Value;
+
+use super::documents::{Dialect, Place, Registry, push_token};
+use super::ops::{Block, BlockId, Op, OpIndex, Origin, Span, Tables};
+use super::patterns::{Pattern, PatternLimits};
+use super::{CompileError, Options, Program};
+
+/// The base of schemas without `$id`.
+const ROOT_URI: &str = "schema:/";
+
+pub(super) fn compile(text: &str, file: &str, options: &Options) -> Result<Program, CompileError> {
+    static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+    let at_root = |problem| CompileError { file: file.to_owned(), pointer: String::new(), problem };
+    let root: Value = serde_json::from_str(text).map_err(|error| at_root(format!("not JSON: {error}")))?;
+    let registry = Registry::new(&root, ROOT_URI, &options.documents, options.default_draft).map_err(
+        |(place, problem)| CompileError { file: file.to_owned(), pointer: place.pointer, problem },
+    )?;
+    let mut compiler = Compiler {
+        registry,
+        options,
+        file,
+        tables: Tables { origins: limits_origins(), ..Tables::default() },
+        ids: HashMap::new(),
+        places: Vec::new(),
+        patterns: HashMap::new(),
+        dynamic_names: Vec::new(),
+    };
+    let root = compiler.block(Place { document: 0, pointer: String::new() }, 0);
+    compiler.lower_all()?;
+    let root = compiler.finish(root)?;
+    let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+    Ok(Program { id, root, tables: compiler.tables, limits: options.limits })
+}
+
+/// The origins that no keyword has, in the order of [`OpIndex`]'s constants.
+fn limits_origins() -> Vec<Origin> {
+    let origin =
+        |keyword, expected: &str| Origin { pointer: String::new(), keyword, expected: expected.to_owned() };
+    vec![
+        origin("duplicate-names", "each name once in an object"),
+        origin("limit-steps", "a document that can be checked within `steps_max`"),
+        origin("limit-depth", "a document that can be checked within `call_depth_max`"),
+    ]
+}
+
+pub(super) struct Compiler<'a> {
+    pub(super) registry: Registry<'a>,
+    pub(super) options: &'a Options,
+    file: &'a str,
+    pub(super) tables: Tables,
+    ids: HashMap<Place, BlockId>,
+    /// Place and resource of each block, in the order of their numbers.
+    places: Vec<(Place, u32)>,
+    patterns: HashMap<String, u32>,
+    /// Anchor and plan of each dynamic reference.
+    pub(super) dynamic_names: Vec<(String, usize)>,
+}
+
+/// The schema object that is being compiled.
+pub(super) struct Here<'a> {
+    pub(super) place: Place,
+    pub(super) resource: u32,
+    pub(super) dialect: Dialect,
+    pub(super) schema: &'a serde_json::Map<String, Value>,
+    pub(super) ops: Vec<Op>,
+}
+
+impl<'a> Compiler<'a> {
+    /// The number of the block for the schema at `place`; compiles it later if it is new.
+    pub(super) fn block(&mut self, place: Place, resource: u32) -> BlockId {
+        if let Some(id) = self.ids.get(&place) {
+            return *id;
+        }
+        let id = BlockId(self.places.len() as u32);
+        let resource = self.registry.resource_at(&place).unwrap_or(resource);
+        self.ids.insert(place.clone(), id);
+        self.places.push((place, resource));
+        id
+    }
+
+    fn lower_all(&mut self) -> Result<(), CompileError> {
+        let mut dynamic_targets = (0, 0);
+        loop {
+            while let Some((place, resource)) = self.places.get(self.tables.blocks.len()).cloned() {
+                self.lower(place, resource)?;
+            }
+            // New resources can bring new targets for dynamic references, and these new blocks.
+            let now = (self.registry.len(), self.dynamic_names.len());
+            if now == dynamic_targets {
+                return Ok(());
+            }
+            dynamic_targets = now;
+            self.collect_dynamic_targets();
+        }
+    }
+
+    fn collect_dynamic_targets(&mut self) {
+        for (name, plan) in self.dynamic_names.clone() {
+            let targets = self.registry.dynamic_anchors(&name);
+            let candidates = targets
+                .into_iter()
+                .map(|(resource, place)| (resource, self.block(place, resource)))
+                .collect();
+            if let Some(plan) = self.tables.dynamics.get_mut(plan) {
+                plan.candidates = candidates;
+            }
+        }
+    }
+
+    /// Compiles one schema into the full list of its ops.
+    fn lower(&mut self, place: Place, resource: u32) -> Result<(), CompileError> {
+        let start = self.tables.ops.len() as u32;
+        match self.registry.value(&place) {
+            Some(Value::Bool(true)) => {}
+            Some(Value::Bool(false)) => {
+                let origin = self.origin(&place, "false", "nothing is allowed here".to_owned());
+                self.tables.ops.push(Op::new(super::ops::Kind::Never, origin));
+            }
+            Some(Value::Object(schema)) => {
+                let draft = self.options.default_draft;
+                let dialect =
+                    self.registry.resource(resource).map_or(Dialect::of(draft), |resource| resource.dialect);
+                let mut here = Here { place, resource, dialect, schema, ops: Vec::new() };
+                self.keywords(&mut here)?;
+                self.tables.ops.append(&mut here.ops);
+            }
+            other => {
+                let found = other.map_or("nothing", kind_of);
+                return Err(
+                    self.error(&place, format!("found {found}; a schema is an object, `true` or `false`"))
+                );
+            }
+        }
+        let end = self.tables.ops.len() as u32;
+        if end as usize > self.options.limits.ops_max {
+            let problem = format!(
+                "the program has more ops than the limit `ops_max` = {}",
+                self.options.limits.ops_max
+            );
+            let place = Place { document: 0, pointer: String::new() };
+            return Err(self.error(&place, problem));
+        }
+        self.tables.blocks.push(Block { full: Span { start, end }, resource, ..Block::default() });
+        Ok(())
+    }
+
+    /// Notes where a check comes from.
+    pub(super) fn origin(&mut self, place: &Place, keyword: &'static str, expected: String) -> OpIndex {
+        let number = OpIndex(self.tables.origins.len() as u32);
+        let pointer = self.display(place);
+        self.tables.origins.push(Origin { pointer, keyword, expected });
+        number
+    }
+
+    fn display(&self, place: &Place) -> String {
+        match place.document {
+            0 => place.pointer.clone(),
+            document => {
+                let root = Place { document, pointer: String::new() };
+                let resource =
+                    self.registry.resource_at(&root).and_then(|number| self.registry.resource(number));
+                format!("{}#{}", resource.map_or("", |resource| &resource.uri), place.pointer)
+            }
+        }
+    }
+
+    pub(super) fn error(&self, place: &Place, problem: String) -> CompileError {
+        let pointer = self.display(place);
+        match pointer.split_once('#').filter(|_| place.document != 0) {
+            Some((uri, pointer)) => {
+                CompileError { file: uri.to_owned(), pointer: pointer.to_owned(), problem }
+            }
+            None => CompileError { file: self.file.to_owned(), pointer, problem },
+        }
+    }
+
+    /// The number of a pattern; equal ones are compiled once.
+    pub(super) fn pattern(&mut self, text: &str, place: &Place) -> Result<u32, CompileError> {
+        if let Some(number) = self.patterns.get(text) {
+            return Ok(*number);
+        }
+        let limits = PatternLimits {
+            text_bytes_max: self.options.limits.pattern_bytes_max,
+            program_bytes_max: self.options.limits.pattern_program_bytes_max,
+        };
+        let pattern = Pattern::new(text, limits)
+            .map_err(|problem| self.error(place, format!("the pattern `{}`: {problem}", shorten(text))))?;
+        let number = self.tables.patterns.len() as u32;
+        self.tables.patterns.push(pattern);
+        self.patterns.insert(text.to_owned(), number);
+        Ok(number)
+    }
+
+    /// The block of a schema below `here`.
+    pub(super) fn child(&mut self, here: &Here<'a>, tokens: &[&str]) -> BlockId {
+        let mut place = here.place.clone();
+        for token in tokens {
+            push_token(&mut place.pointer, token);
+        }
+        self.block(place, here.resource)
+    }
+}
+
+/// What kind of JSON value this is, in words.
+pub(super) fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// A text for messages, cut to a readable length.
+pub(super) fn shorten(text: &str) -> String {
+    const CHARS_MAX: usize = 120;
+    match text.char_indices().nth(CHARS_MAX) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,234 @@
+//! The keywords that belong together: members of objects, items of arrays, dependencies.
+
+use serde_json::{Map, Value};
+
+use super::{Compiler, Here};
+use crate::program::names::NameTable;
+use crate::program::ops::{ArrayPlan, BlockId, Kind, ObjectPlan, Op, OpIndex, Slot, Span};
+use crate::program::{CompileError, Draft};
+
+type Done = Result<(), CompileError>;
+
+impl<'a> Compiler<'a> {
+    /// `properties`, `required`, `patternProperties` and `additionalProperties` as one plan.
+    pub(super) fn objects(&mut self, here: &mut Here<'a>) -> Done {
+        let schema = here.schema;
+        let applies = here.dialect.applicator;
+        let map_of = |keyword: &str| schema.get(keyword).filter(|_| applies);
+        let properties = self.members(here, "properties", map_of("properties"))?;
+        let patterns = self.members(here, "patternProperties", map_of("patternProperties"))?;
+        let required = self.required(here)?;
+        let additional = map_of("additionalProperties");
+        if properties.is_none() && patterns.is_none() && required.is_none() && additional.is_none() {
+            self.property_names(here);
+            return Ok(());
+        }
+        let mut plan_patterns = Vec::new();
+        for text in patterns.into_iter().flat_map(Map::keys) {
+            let number = self.pattern(text, &here.place.child("patternProperties").child(text))?;
+            plan_patterns.push((number, self.child(here, &["patternProperties", text]), Op::OPEN));
+        }
+        let (others, others_block) = match additional {
+            Some(Value::Bool(false)) => {
+                let place = here.place.child("additionalProperties");
+                let origin = self.origin(&place, "additionalProperties", "no further members".to_owned());
+                (Op::new(Kind::Never, origin), None)
+            }
+            Some(_) => (Op::OPEN, Some(self.child(here, &["additionalProperties"]))),
+            None => (Op::OPEN, None),
+        };
+        let required = required.unwrap_or_default();
+        let names: Vec<&str> = {
+            let is_required = |name: &&str| !required.iter().any(|(required, _)| required == name);
+            let rest = properties.into_iter().flat_map(Map::keys).map(String::as_str).filter(is_required);
+            required.iter().map(|(name, _)| *name).chain(rest).collect()
+        };
+        if names.len() > NameTable::LEN_MAX {
+            return Err(self.error(
+                &here.place,
+                format!("{} known members; at most {} are allowed", names.len(), NameTable::LEN_MAX),
+            ));
+        }
+        let start = self.tables.slots.len() as u32;
+        for (number, name) in names.iter().enumerate() {
+            let origin = required.get(number).map(|(_, origin)| *origin);
+            let in_properties = properties.is_some_and(|properties| properties.contains_key(*name));
+            let slot = self.slot(here, name, origin, in_properties, &plan_patterns, others, others_block);
+            self.tables.slots.push(slot);
+        }
+        let table = NameTable::new(names.iter().copied());
+        let order = schema_order(&names, properties);
+        let hints = self.tables.hints;
+        self.tables.hints += names.len() as u32 + 1;
+        self.tables.objects.push(ObjectPlan {
+            names: table,
+            slots: Span { start, end: start + names.len() as u32 },
+            order,
+            required: required.len() as u32,
+            hints,
+            patterns: plan_patterns.into_boxed_slice(),
+            others,
+            others_block,
+            others_evaluated: additional.is_some(),
+        });
+        self.push(here, "properties", Kind::Object(self.tables.objects.len() as u32 - 1), String::new());
+        self.property_names(here);
+        Ok(())
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "a slot is where all of an object's keywords meet")]
+    fn slot(
+        &mut self,
+        here: &Here<'a>,
+        name: &str,
+        required: Option<OpIndex>,
+        in_properties: bool,
+        patterns: &[(u32, BlockId, Op)],
+        others: Op,
+        others_block: Option<BlockId>,
+    ) -> Slot {
+        let matching: Box<[_]> = patterns
+            .iter()
+            .filter(|(number, ..)| {
+                self.tables.patterns.get(*number as usize).is_some_and(|pattern| pattern.is_match(name))
+            })
+            .map(|(_, block, op)| (*block, *op))
+            .collect();
+        let known = in_properties || !matching.is_empty();
+        let (op, block) = match (in_properties, known) {
+            (true, _) => (Op::OPEN, Some(self.child(here, &["properties", name]))),
+            (false, true) => (Op::OPEN, None),
+            (false, false) => (others, others_block),
+        };
+        Slot { op, block, required, known, patterns: matching }
+    }
+
+    fn members(
+        &mut self,
+        here: &Here<'a>,
+        keyword: &str,
+        value: Option<&'a Value>,
+    ) -> Result<Option<&'a Map<String, Value>>, CompileError> {
+        match value {
+            None => Ok(None),
+            Some(Value::Object(members)) => Ok(Some(members)),
+            Some(other) => self.misuse(here, keyword, other, "an object of schemas"),
+        }
+    }
+
+    /// The required names, each once, with where they are named.
+    fn required(&mut self, here: &Here<'a>) -> Result<Option<Vec<(&'a str, OpIndex)>>, CompileError> {
+        let Some(value) = here.schema.get("required").filter(|_| here.dialect.validation) else {
+            return Ok(None);
+        };
+        let mut required: Vec<(&'a str, OpIndex)> = Vec::new();
+        for name in self.names(here, "required", value)? {
+            if !required.iter().any(|(known, _)| *known == name) {
+                let origin =
+                    self.origin(&here.place.child("required"), "required", format!("a member `{name}`"));
+                required.push((name, origin));
+            }
+        }
+        Ok(Some(required))
+    }
+
+    /// A list of names.
+    fn names(
+        &mut self,
+        here: &Here<'a>,
+        keyword: &str,
+        value: &'a Value,
+    ) -> Result<Vec<&'a str>, CompileError> {
+        let all =
+            value.as_array().and_then(|names| names.iter().map(Value::as_str).collect::<Option<Vec<_>>>());
+        match all {
+            Some(names) => Ok(names),
+            None => self.misuse(here, keyword, value, "an array of strings"),
+        }
+    }
+
+    fn property_names(&mut self, here: &mut Here<'a>) {
+        if here.schema.contains_key("propertyNames") && here.dialect.applicator {
+            let block = self.child(here, &["propertyNames"]);
+            self.push(here, "propertyNames", Kind::PropertyNames(block), "names that match".to_owned());
+        }
+    }
+
+    /// `prefixItems` and `items`, or what draft 7 calls them.
+    pub(super) fn arrays(&mut self, here: &mut Here<'a>) -> Done {
+        if !here.dialect.applicator {
+            return Ok(());
+        }
+        let (prefix, rest) = match (here.dialect.draft, here.schema.get("items")) {
+            (Draft::V2020, Some(items @ Value::Array(_))) => {
+                return self.misuse(
+                    here,
+                    "items",
+                    items,
+                    "a schema; a list of schemas is called `prefixItems` in 2020-12",
+                );
+            }
+            (Draft::V2020, items) => ("prefixItems", items.map(|_| "items")),
+            (Draft::V7, Some(Value::Array(_))) => {
+                ("items", here.schema.get("additionalItems").map(|_| "additionalItems"))
+            }
+            (Draft::V7, items) => ("", items.map(|_| "items")),
+        };
+        let count = match here.schema.get(prefix) {
+            None => 0,
+            Some(Value::Array(schemas)) => schemas.len(),
+            Some(other) => return self.misuse(here, prefix, other, "an array of schemas"),
+        };
+        if count == 0 && rest.is_none() {
+            return Ok(());
+        }
+        let prefix =
+            (0..count).map(|index| (self.child(here, &[prefix, &index.to_string()]), Op::OPEN)).collect();
+        let rest = rest.map(|keyword| (self.child(here, &[keyword]), Op::OPEN));
+        self.tables.arrays.push(ArrayPlan { prefix, rest });
+        self.push(here, "items", Kind::Array(self.tables.arrays.len() as u32 - 1), String::new());
+        Ok(())
+    }
+
+    /// `dependentRequired` and `dependentSchemas`, which draft 7 calls `dependencies`.
+    pub(super) fn dependencies(&mut self, here: &mut Here<'a>) -> Done {
+        let modern = here.dialect.draft == Draft::V2020;
+        let keywords: &[&'static str] =
+            if modern { &["dependentRequired", "dependentSchemas"] } else { &["dependencies"] };
+        for keyword in keywords {
+            let Some(members) = self.members(here, keyword, here.schema.get(*keyword))? else { continue };
+            let (mut needed, mut schemas) = (Vec::new(), Vec::new());
+            for (name, value) in members {
+                let is_list = *keyword == "dependentRequired" || (!modern && value.is_array());
+                if is_list {
+                    let names = self.names(here, keyword, value)?;
+                    needed.push((name.as_str().into(), names.into_iter().map(Into::into).collect()));
+                } else {
+                    schemas.push((name.as_str().into(), self.child(here, &[keyword, name])));
+                }
+            }
+            if !needed.is_empty() && here.dialect.validation {
+                self.tables.dependent_required.push(needed.into_boxed_slice());
+                let kind = Kind::DependentRequired(self.tables.dependent_required.len() as u32 - 1);
+                self.push(here, keyword, kind, "the members that others depend on".to_owned());
+            }
+            if !schemas.is_empty() && here.dialect.applicator {
+                self.tables.dependent_schemas.push(schemas.into_boxed_slice());
+                let kind = Kind::DependentSchemas(self.tables.dependent_schemas.len() as u32 - 1);
+                self.push(here, keyword, kind, String::new());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The slots in the order of `properties`, then those that only `required` names.
+fn schema_order(names: &[&str], properties: Option<&Map<String, Value>>) -> Box<[u32]> {
+    let mut order: Vec<u32> = (0..names.len() as u32).collect();
+    let rank = |slot: &u32| {
+        let name = names.get(*slot as usize).copied().unwrap_or_default();
+        properties.and_then(|properties| properties.keys().position(|key| key == name)).unwrap_or(usize::MAX)
+    };
+    order.sort_by_cached_key(rank);
+    order.into_boxed_slice()
+}

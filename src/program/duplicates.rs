@@ -1,0 +1,167 @@
+//! Duplicate member names, at every depth, also where a schema does not look.
+//!
+//! The tape is flat: each object on it finds its own members by stepping over their values, so every member is
+//! looked at once and nothing recurses. Small objects compare folded prints behind a 64-bit filter; large ones go
+//! through a hash table whose key is random in each process, so nobody can aim at a bucket. This file must not
+//! allocate once its memory is warm, and must not know schemas.
+
+use std::hash::{BuildHasher, RandomState};
+
+use super::Scratch;
+use super::names::Print;
+use crate::tape::{Node, NodeIndex, Tape};
+
+/// Objects of up to this many members are compared without a table.
+const SMALL: usize = 16;
+
+/// Memory for large objects.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// Generation and name node by hash; an older generation is an empty entry.
+    table: Vec<(u32, u32)>,
+    generation: u32,
+    random: RandomState,
+}
+
+/// The first member whose name stood before in the same object: its value's node.
+#[must_use]
+pub fn first_duplicate(tape: Tape<'_>, scratch: &mut Scratch) -> Option<NodeIndex> {
+    let nodes = tape.nodes();
+    first_below(nodes, 0, nodes.len(), &mut scratch.seen).map(|at| NodeIndex(at as u32))
+}
+
+/// The first duplicate in any object that starts in `start..end`.
+#[inline]
+pub(super) fn first_below(nodes: &[Node<'_>], start: usize, end: usize, seen: &mut Seen) -> Option<usize> {
+    for (at, node) in (start..).zip(nodes.get(start..end)?) {
+        if let Node::Object { len, .. } = *node
+            && len > 1
+            && let Some(duplicate) = first_of(nodes, at, len, seen)
+        {
+            return Some(duplicate);
+        }
+    }
+    None
+}
+
+/// The first duplicate among the members of the object at `at`, which has `len` of them.
+#[inline]
+pub(super) fn first_of(nodes: &[Node<'_>], at: usize, len: usize, seen: &mut Seen) -> Option<usize> {
+    if len <= SMALL { small(nodes, at, len) } else { large(nodes, at, len, seen) }
+}
+
+/// The node behind the value at `at`.
+#[inline]
+pub(super) fn behind(nodes: &[Node<'_>], at: usize) -> usize {
+    match nodes.get(at) {
+        Some(Node::Object { count, .. } | Node::Array { count, .. }) => at + count + 1,
+        _ => at + 1,
+    }
+}
+
+fn small(nodes: &[Node<'_>], at: usize, len: usize) -> Option<usize> {
+    let mut folds = [0_u64; SMALL];
+    let mut filter = 0_u64;
+    let mut name_at = at + 1;
+    for number in 0..len {
+        let Some(Node::String(name)) = nodes.get(name_at) else { return None };
+        let fold = Print::of(name).fold();
+        let bit = 1_u64 << (fold >> 58);
+        if filter & bit != 0
+            && folds.iter().take(number).any(|earlier| *earlier == fold)
+            && stood_before(nodes, at, name_at)
+        {
+            return Some(name_at + 1);
+        }
+        filter |= bit;
+        if let Some(place) = folds.get_mut(number) {
+            *place = fold;
+        }
+        name_at = behind(nodes, name_at + 1);
+    }
+    None
+}
+
+/// Whether the name at `name_at` stands in its object before.
+fn stood_before(nodes: &[Node<'_>], object: usize, name_at: usize) -> bool {
+    let mut earlier = object + 1;
+    while earlier < name_at {
+        if nodes.get(earlier) == nodes.get(name_at) {
+            return true;
+        }
+        earlier = behind(nodes, earlier + 1);
+    }
+    false
+}
+
+fn large(nodes: &[Node<'_>], at: usize, len: usize, seen: &mut Seen) -> Option<usize> {
+    let size = (len * 2).next_power_of_two();
+    if seen.table.len() < size {
+        seen.table.clear();
+        seen.table.resize(size, (0, 0));
+        seen.generation = 0;
+    }
+    seen.generation = seen.generation.checked_add(1).unwrap_or_else(|| {
+        seen.table.fill((0, 0));
+        1
+    });
+    let mask = size - 1;
+    let mut name_at = at + 1;
+    for _ in 0..len {
+        let Some(Node::String(name)) = nodes.get(name_at) else { return None };
+        let mut bucket = seen.random.hash_one(name) as usize & mask;
+        while let Some(entry) = seen.table.get_mut(bucket) {
+            if entry.0 != seen.generation {
+                *entry = (seen.generation, name_at as u32);
+                break;
+            }
+            if matches!(nodes.get(entry.1 as usize), Some(Node::String(earlier)) if earlier == name) {
+                return Some(name_at + 1);
+            }
+            bucket = (bucket + 1) & mask;
+        }
+        name_at = behind(nodes, name_at + 1);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::pointer;
+    use crate::tape::Parser;
+
+    fn first(text: &str) -> Option<String> {
+        let mut scratch = Scratch::default();
+        Parser::new(64).parse(text.as_bytes(), |tape| {
+            let tape = tape.unwrap();
+            first_duplicate(tape, &mut scratch).map(|at| pointer(tape, at))
+        })
+    }
+
+    #[test]
+    fn duplicates_are_found_at_every_depth_and_after_unescaping() {
+        for (text, expected) in [
+            (r#"{"a":1,"b":2}"#, None),
+            (r#"{"a":1,"a":2}"#, Some("/a")),
+            (r#"{"v\u0065rsion":1,"version":2}"#, Some("/version")),
+            (r#"{"a":{"b":[1,{"c":1,"d":{"x":1},"c":2}]}}"#, Some("/a/b/1/c")),
+            (r#"[{"a":{"b":1}},{"a":{"b":1}}]"#, None),
+            (r#"{"a":{"a":{"a":1}}}"#, None),
+            (r#"{"":1,"":2}"#, Some("/")),
+            (r#""plain""#, None),
+        ] {
+            assert_eq!(first(text).as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn large_objects_are_searched_too() {
+        for len in [15, 16, 17, 40, 5000] {
+            let members: Vec<_> = (0..len).map(|n| format!(r#""same-head-{n:06}-same-tail":0"#)).collect();
+            assert_eq!(first(&format!("{{{}}}", members.join(","))), None, "{len}");
+            let last = format!(r#"{{{},"same-head-000003-same-tail":1}}"#, members.join(","));
+            assert_eq!(first(&last).as_deref(), Some("/same-head-000003-same-tail"), "{len}");
+        }
+    }
+}

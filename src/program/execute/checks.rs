@@ -1,0 +1,131 @@
+//! The checks that look at one node and nothing below it, and the reason each gives when it fails.
+
+use std::cmp::Ordering;
+
+use crate::program::literals;
+use crate::program::names::Print;
+use crate::program::numbers::Number;
+use crate::program::ops::{Kind, Tables};
+use crate::program::strings::code_points;
+use crate::tape::Node;
+use crate::verdict::Reason;
+
+/// Whether `kind` is one of the checks of this file.
+#[inline]
+pub(super) fn is_leaf(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Never
+            | Kind::ConstString(_)
+            | Kind::EnumStrings(_)
+            | Kind::Minimum(_)
+            | Kind::Maximum(_)
+            | Kind::ExclusiveMinimum(_)
+            | Kind::ExclusiveMaximum(_)
+            | Kind::MultipleOf(_)
+            | Kind::MinLength(_)
+            | Kind::MaxLength(_)
+            | Kind::Pattern(_)
+            | Kind::Format(_)
+            | Kind::MinItems(_)
+            | Kind::MaxItems(_)
+            | Kind::MinProperties(_)
+            | Kind::MaxProperties(_)
+    )
+}
+
+/// Whether the node passes; a keyword for another type always does.
+#[inline]
+pub(super) fn holds(tables: &Tables, kind: Kind, node: &Node<'_>) -> bool {
+    match kind {
+        Kind::Never => false,
+        Kind::ConstString(number) => {
+            matches!(node, Node::String(text) if tables.strings.get(number as usize).is_some_and(|known| **known == **text))
+        }
+        Kind::EnumStrings(number) => match (node, tables.string_sets.get(number as usize)) {
+            (Node::String(text), Some(set)) => set.find(Print::of(text), text).is_some(),
+            _ => false,
+        },
+        _ => match *node {
+            Node::String(text) => string_holds(tables, kind, text),
+            Node::Array { len, .. } => match kind {
+                Kind::MinItems(min) => len >= min as usize,
+                Kind::MaxItems(max) => len <= max as usize,
+                _ => true,
+            },
+            Node::Object { len, .. } => match kind {
+                Kind::MinProperties(min) => len >= min as usize,
+                Kind::MaxProperties(max) => len <= max as usize,
+                _ => true,
+            },
+            Node::Static(_) => Number::of_node(node).is_none_or(|number| number_holds(tables, kind, number)),
+        },
+    }
+}
+
+#[inline]
+fn string_holds(tables: &Tables, kind: Kind, text: &str) -> bool {
+    match kind {
+        Kind::Pattern(number) => {
+            tables.patterns.get(number as usize).is_none_or(|pattern| pattern.is_match(text))
+        }
+        Kind::Format(format) => format.holds(text),
+        // A code point has one to four bytes, so most lengths are decided without counting.
+        Kind::MinLength(min) => {
+            let min = min as usize;
+            text.len() >= min && (text.len() / 4 >= min || code_points(text) >= min)
+        }
+        Kind::MaxLength(max) => {
+            let max = max as usize;
+            text.len() <= max || (text.len() / 4 <= max && code_points(text) <= max)
+        }
+        _ => true,
+    }
+}
+
+fn number_holds(tables: &Tables, kind: Kind, number: Number) -> bool {
+    let against = |bound: u32| tables.numbers.get(bound as usize).map(|bound| number.compare(*bound));
+    match kind {
+        Kind::Minimum(bound) => against(bound) != Some(Ordering::Less),
+        Kind::Maximum(bound) => against(bound) != Some(Ordering::Greater),
+        Kind::ExclusiveMinimum(bound) => against(bound) == Some(Ordering::Greater),
+        Kind::ExclusiveMaximum(bound) => against(bound) == Some(Ordering::Less),
+        Kind::MultipleOf(divisor) => {
+            tables.divisors.get(divisor as usize).is_none_or(|divisor| divisor.divides(number))
+        }
+        _ => true,
+    }
+}
+
+/// Whether a node equals a literal, or one of several.
+pub(super) fn is_literal(tables: &Tables, kind: Kind, nodes: &[Node<'_>], at: usize) -> bool {
+    match kind {
+        Kind::Const(number) => {
+            tables.literals.get(number as usize).is_some_and(|value| literals::equals(nodes, at, value))
+        }
+        Kind::Enum(number) => {
+            let values = tables.enums.get(number as usize).map(|values| &**values).unwrap_or_default();
+            values.iter().any(|value| literals::equals(nodes, at, value))
+        }
+        _ => true,
+    }
+}
+
+/// The reason for a reject when an op of this kind fails.
+pub(super) fn reason(kind: Kind) -> Reason {
+    match kind {
+        Kind::Const(_) | Kind::ConstString(_) => Reason::BadConst,
+        Kind::Enum(_) | Kind::EnumStrings(_) => Reason::BadEnum,
+        Kind::Minimum(_) | Kind::ExclusiveMinimum(_) => Reason::TooSmall,
+        Kind::Maximum(_) | Kind::ExclusiveMaximum(_) => Reason::TooLarge,
+        Kind::MaxLength(_) => Reason::TooLong,
+        Kind::Pattern(_) => Reason::BadPattern,
+        Kind::Format(_) => Reason::BadFormat,
+        Kind::MinLength(1) | Kind::MinItems(1) | Kind::MinProperties(1) => Reason::Empty,
+        Kind::MinLength(_) => Reason::TooShort,
+        Kind::MinItems(_) | Kind::MinProperties(_) => Reason::TooFew,
+        Kind::MaxItems(_) | Kind::MaxProperties(_) => Reason::TooMany,
+        Kind::Any => Reason::WrongType,
+        _ => Reason::Schema,
+    }
+}

@@ -1,0 +1,240 @@
+//! Runs a program on a tape.
+//!
+//! One walk serves every purpose. With the sink [`Silent`] it stops at the first failure and visits members in
+//! document order: the fast path. With [`Reporting`] it visits them in the schema's order and hands every failure to
+//! an observer. Both run the same checks. Nothing here allocates once the scratch memory is warm; depth and number
+//! of steps are bounded, whatever the schema and the document.
+
+mod arrays;
+mod checks;
+mod logic;
+mod objects;
+
+use std::ops::ControlFlow::{self, Break, Continue};
+
+use super::duplicates;
+use super::ops::{BlockId, Kind, Op, OpIndex, Tables, Types};
+use super::{Failure, Observer, Scratch};
+use crate::tape::{Node, NodeIndex};
+use crate::verdict::Reason;
+
+/// What happens with a failure.
+pub(super) trait Sink {
+    /// Whether failures are reported, in the schema's order.
+    const REPORTS: bool;
+    fn failed(&mut self, failure: Failure) -> ControlFlow<()>;
+}
+
+/// Stops at the first failure and says nothing.
+pub(super) struct Silent;
+
+impl Sink for Silent {
+    const REPORTS: bool = false;
+    fn failed(&mut self, _: Failure) -> ControlFlow<()> {
+        Break(())
+    }
+}
+
+/// Hands failures to an observer.
+pub(super) struct Reporting<'o, O>(pub(super) &'o mut O);
+
+impl<O: Observer> Sink for Reporting<'_, O> {
+    const REPORTS: bool = true;
+    fn failed(&mut self, failure: Failure) -> ControlFlow<()> {
+        self.0.failed(failure)
+    }
+}
+
+/// What a block has to do beside its checks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Duty {
+    /// Find duplicate names in everything below the node.
+    pub(super) duplicates: bool,
+    /// Note which members and items were evaluated.
+    pub(super) track: bool,
+}
+
+impl Duty {
+    /// What remains to do for a child: each child is evaluated for itself.
+    fn of_child(self) -> Self {
+        Self { duplicates: self.duplicates, track: false }
+    }
+
+    const NONE: Self = Self { duplicates: false, track: false };
+}
+
+/// One walk over one document.
+pub(super) struct Walk<'w, S> {
+    pub(super) tables: &'w Tables,
+    pub(super) nodes: &'w [Node<'w>],
+    pub(super) scratch: &'w mut Scratch,
+    /// The slot that followed each slot when it was last seen.
+    pub(super) hints: Vec<u16>,
+    pub(super) sink: S,
+    /// How many steps are left.
+    pub(super) steps: u64,
+    /// How many nested calls are left.
+    pub(super) depth: u32,
+    /// How many failures were seen.
+    pub(super) failures: u32,
+    /// The limit that ended the walk.
+    pub(super) stopped: Option<OpIndex>,
+    /// Whether the program has dynamic references.
+    pub(super) dynamic: bool,
+}
+
+impl<S: Sink> Walk<'_, S> {
+    /// Runs a block on the node at `at`.
+    pub(super) fn block(&mut self, id: BlockId, at: usize, duty: Duty) -> ControlFlow<()> {
+        let tables = self.tables;
+        let (Some(block), Some(node)) = (tables.blocks.get(id.0 as usize), self.nodes.get(at)) else {
+            return Continue(());
+        };
+        let ops = if S::REPORTS { block.full } else { block.fast }.of(&tables.ops);
+        self.enter(ops.len())?;
+        let marks = self.scratch.marks.len();
+        if self.dynamic {
+            self.scratch.scopes.push(block.resource);
+        }
+        let inner = Duty { track: duty.track || block.unevaluated, ..duty };
+        let types = Types::of(node);
+        for op in ops {
+            self.op(op, at, node, types, inner)?;
+        }
+        if self.dynamic {
+            self.scratch.scopes.pop();
+        }
+        if block.unevaluated && !duty.track {
+            self.scratch.marks.truncate(marks);
+        }
+        self.depth += 1;
+        let owned = match node {
+            Node::Object { .. } => block.owns.objects,
+            Node::Array { .. } => block.owns.arrays,
+            _ => true,
+        };
+        if duty.duplicates && !owned { self.open(at) } else { Continue(()) }
+    }
+
+    /// Runs an op that stands in for a whole block.
+    #[inline]
+    pub(super) fn value(&mut self, op: &Op, at: usize, duty: Duty) -> ControlFlow<()> {
+        let Some(node) = self.nodes.get(at) else { return Continue(()) };
+        if let Kind::Call(block) = op.kind {
+            return self.block(block, at, duty);
+        }
+        self.op(op, at, node, Types::of(node), duty)?;
+        if !duty.duplicates {
+            return Continue(());
+        }
+        match (node, op.kind) {
+            (Node::Object { .. }, Kind::Object(_)) | (Node::Array { .. }, Kind::Array(_)) => Continue(()),
+            (Node::Object { .. } | Node::Array { .. }, _) => self.open(at),
+            _ => Continue(()),
+        }
+    }
+
+    /// Looks for duplicate names in a part of the document that no op visits.
+    fn open(&mut self, at: usize) -> ControlFlow<()> {
+        let end = duplicates::behind(self.nodes, at);
+        match duplicates::first_below(self.nodes, at, end, &mut self.scratch.seen) {
+            Some(at) => self.fail(OpIndex::DUPLICATE, at, Reason::DuplicateKey),
+            None => Continue(()),
+        }
+    }
+
+    #[inline]
+    fn op(&mut self, op: &Op, at: usize, node: &Node<'_>, types: Types, duty: Duty) -> ControlFlow<()> {
+        if !op.types.meets(types) {
+            return self.fail(op.origin, at, Reason::WrongType);
+        }
+        match op.kind {
+            Kind::Any => Continue(()),
+            Kind::Object(plan) => match *node {
+                Node::Object { len, .. } => self.object(plan, at, len, duty),
+                _ => Continue(()),
+            },
+            Kind::Array(plan) => match *node {
+                Node::Array { len, .. } => self.array(plan, at, len, duty),
+                _ => Continue(()),
+            },
+            kind if checks::is_leaf(kind) => {
+                if checks::holds(self.tables, kind, node) {
+                    Continue(())
+                } else {
+                    self.fail_leaf(op, at)
+                }
+            }
+            _ => self.logic(op, at, node, duty),
+        }
+    }
+
+    #[cold]
+    fn fail_leaf(&mut self, op: &Op, at: usize) -> ControlFlow<()> {
+        self.fail(op.origin, at, checks::reason(op.kind))
+    }
+
+    #[inline]
+    pub(super) fn fail(&mut self, op: OpIndex, at: usize, reason: Reason) -> ControlFlow<()> {
+        if !S::REPORTS {
+            return Break(());
+        }
+        self.failures += 1;
+        self.sink.failed(Failure { reason, at: NodeIndex(at as u32), op })
+    }
+
+    /// Pays for `steps` and one more nested call; whoever calls this gives the depth back.
+    #[inline]
+    fn enter(&mut self, steps: usize) -> ControlFlow<()> {
+        self.pay(steps + 1)?;
+        let Some(depth) = self.depth.checked_sub(1) else { return self.stop(OpIndex::DEPTH) };
+        self.depth = depth;
+        Continue(())
+    }
+
+    /// Pays for `steps`.
+    #[inline]
+    pub(super) fn pay(&mut self, steps: usize) -> ControlFlow<()> {
+        let Some(left) = self.steps.checked_sub(steps as u64) else { return self.stop(OpIndex::STEPS) };
+        self.steps = left;
+        Continue(())
+    }
+
+    #[cold]
+    fn stop(&mut self, limit: OpIndex) -> ControlFlow<()> {
+        self.stopped = Some(limit);
+        Break(())
+    }
+
+    /// Whether a block holds, without a report. Breaks only if a limit was reached.
+    pub(super) fn passes(&mut self, id: BlockId, at: usize, track: bool) -> ControlFlow<(), bool> {
+        let (marks, scopes) = (self.scratch.marks.len(), self.scratch.scopes.len());
+        let bits = self.scratch.bits.len();
+        let mut inner = Walk {
+            tables: self.tables,
+            nodes: self.nodes,
+            scratch: &mut *self.scratch,
+            hints: std::mem::take(&mut self.hints),
+            sink: Silent,
+            steps: self.steps,
+            depth: self.depth,
+            failures: 0,
+            stopped: None,
+            dynamic: self.dynamic,
+        };
+        let passed = inner.block(id, at, Duty { duplicates: false, track }).is_continue();
+        self.steps = inner.steps;
+        self.stopped = inner.stopped;
+        self.hints = inner.hints;
+        if self.stopped.is_some() {
+            return Break(());
+        }
+        // A walk that stops half-way leaves its notes behind.
+        self.scratch.scopes.truncate(scopes);
+        self.scratch.bits.truncate(bits);
+        if !passed {
+            self.scratch.marks.truncate(marks);
+        }
+        Continue(passed)
+    }
+}

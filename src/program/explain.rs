@@ -1,0 +1,104 @@
+//! Words for a failure: where in the document, where in the schema, what was expected, what was found.
+//!
+//! Made only where someone asks; nothing here is called for a record that merely gets routed.
+
+use super::Failure;
+use super::documents::push_token;
+use super::duplicates::behind;
+use super::ops::{Origin, Tables};
+use crate::tape::{Node, NodeIndex, StaticNode, Tape};
+
+/// Values longer than this are cut in texts.
+const FOUND_CHARS_MAX: usize = 60;
+
+/// One failure in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// JSON pointer into the document.
+    pub instance: String,
+    /// JSON pointer into the schema; with the document's URI in front if it is not the root document.
+    pub schema: String,
+    /// The keyword that failed.
+    pub keyword: &'static str,
+    /// What the schema asks for.
+    pub expected: String,
+    /// What the document has.
+    pub found: String,
+}
+
+pub(super) fn explain(tables: &Tables, failure: Failure, tape: Tape<'_>) -> Explanation {
+    let unknown = Origin { pointer: String::new(), keyword: "", expected: String::new() };
+    let origin = tables.origins.get(failure.op.0 as usize).unwrap_or(&unknown);
+    let at = failure.at.0 as usize;
+    let found = match origin.keyword {
+        "required" | "dependentRequired" | "dependencies" => "no such member".to_owned(),
+        "additionalProperties" | "unevaluatedProperties" => {
+            format!("a member with {}", describe(tape.nodes(), at))
+        }
+        _ => describe(tape.nodes(), at),
+    };
+    Explanation {
+        instance: pointer(tape, failure.at),
+        schema: origin.pointer.clone(),
+        keyword: origin.keyword,
+        expected: origin.expected.clone(),
+        found,
+    }
+}
+
+/// The JSON pointer of a node; a name's is that of its value.
+#[must_use]
+pub fn pointer(tape: Tape<'_>, at: NodeIndex) -> String {
+    let (nodes, target) = (tape.nodes(), at.0 as usize);
+    let (mut text, mut here) = (String::new(), 0);
+    while here < target {
+        let object = match nodes.get(here) {
+            Some(Node::Object { .. }) => true,
+            Some(Node::Array { .. }) => false,
+            _ => break,
+        };
+        let (mut child, mut index) = (here + 1, 0);
+        // The child that spans the target is the last one that starts at or before it.
+        loop {
+            let value = child + usize::from(object);
+            let next = behind(nodes, value);
+            if target < next || next <= child {
+                match nodes.get(child) {
+                    Some(Node::String(name)) if object => push_token(&mut text, name),
+                    _ => push_token(&mut text, &index.to_string()),
+                }
+                here = value.max(here + 1);
+                break;
+            }
+            (child, index) = (next, index + 1);
+        }
+    }
+    text
+}
+
+/// A value in a few words.
+fn describe(nodes: &[Node<'_>], at: usize) -> String {
+    match nodes.get(at) {
+        Some(Node::String(text)) => {
+            let quoted = serde_json::Value::from(*text).to_string();
+            match quoted.char_indices().nth(FOUND_CHARS_MAX) {
+                Some((end, _)) => {
+                    format!(
+                        "a string of {} characters: {}…",
+                        text.chars().count(),
+                        quoted.get(..end).unwrap_or_default()
+                    )
+                }
+                None => quoted,
+            }
+        }
+        Some(Node::Object { len, .. }) => format!("an object with {len} members"),
+        Some(Node::Array { len, .. }) => format!("an array of {len} items"),
+        Some(Node::Static(StaticNode::Null)) => "null".to_owned(),
+        Some(Node::Static(StaticNode::Bool(value))) => value.to_string(),
+        Some(Node::Static(StaticNode::I64(value))) => value.to_string(),
+        Some(Node::Static(StaticNode::U64(value))) => value.to_string(),
+        Some(Node::Static(StaticNode::F64(value))) => value.to_string(),
+        None => "nothing".to_owned(),
+    }
+}

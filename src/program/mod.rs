@@ -1,0 +1,290 @@
+//! JSON Schema as a precompiled program that runs on the tape.
+//!
+//! ```text
+//!  schema text ──serde_json──► tree ──documents──► resources, anchors, references
+//!                                        │
+//!                                     compile      one block of ops per schema object; names, patterns, literals
+//!                                        │         in side tables; references are block numbers
+//!                                        ▼
+//!  payload ──simd-json──► tape ──────► execute     one walk: silent and fast, or reporting to an observer
+//!                                        │
+//!                                        ▼
+//!                               explain, listing   texts, made only where someone asks
+//! ```
+//!
+//! Reading order: [`ops`] (the shapes), `compile/` (how a schema becomes ops), `execute/` (how ops run), then the
+//! leaves: `names`, `numbers`, `literals`, `patterns/`, `strings/`, `duplicates`, `explain`.
+//!
+//! The order of failures is fixed and does not depend on the order of members: a duplicate name anywhere comes before
+//! everything else; then, from the top down and depth first, for each value its type, `const` and `enum`, bounds,
+//! then missing members in the order of `required`, unknown members by name, known members in the order of
+//! `properties`, other members by name, items in their order, and last the keywords that combine schemas.
+//!
+//! This module does no I/O and knows neither formats nor Kafka.
+
+mod compile;
+mod documents;
+mod duplicates;
+mod execute;
+mod explain;
+mod literals;
+mod metaschemas;
+mod names;
+mod numbers;
+mod ops;
+mod patterns;
+mod strings;
+#[cfg(test)]
+mod tests;
+mod uri;
+
+use std::hash::RandomState;
+use std::ops::ControlFlow;
+
+pub use documents::Documents;
+pub use duplicates::first_duplicate;
+pub use explain::{Explanation, pointer};
+pub use ops::OpIndex;
+
+use crate::tape::{NodeIndex, Tape};
+use crate::verdict::Reason;
+use execute::{Duty, Reporting, Silent, Sink, Walk};
+use ops::{BlockId, Tables};
+
+/// A version of JSON Schema.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Draft {
+    /// Draft 7.
+    V7,
+    /// Draft 2020-12.
+    #[default]
+    V2020,
+}
+
+impl Draft {
+    /// The draft whose metaschema has this URI.
+    fn of_uri(uri: &str) -> Option<Self> {
+        match uri {
+            "http://json-schema.org/draft-07/schema" | "https://json-schema.org/draft-07/schema" => {
+                Some(Self::V7)
+            }
+            "https://json-schema.org/draft/2020-12/schema" => Some(Self::V2020),
+            _ => None,
+        }
+    }
+}
+
+/// What a schema may cost, at compile time and per document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Most ops of a program.
+    pub ops_max: usize,
+    /// Most bytes of one pattern's text.
+    pub pattern_bytes_max: usize,
+    /// Most bytes of one pattern's matcher.
+    pub pattern_program_bytes_max: usize,
+    /// Most nested calls while a document is checked; a level of nesting takes one or two.
+    pub call_depth_max: u32,
+    /// Most steps while a document is checked; one op on one node is about one step.
+    pub steps_max: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            ops_max: 100_000,
+            pattern_bytes_max: 4096,
+            pattern_program_bytes_max: 1 << 20,
+            call_depth_max: 1024,
+            steps_max: 50_000_000,
+        }
+    }
+}
+
+/// How a schema is compiled.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The draft of schemas that do not say `$schema`.
+    pub default_draft: Draft,
+    /// Whether `format` is asserted, for the formats that are implemented; otherwise it is an annotation.
+    pub assert_formats: bool,
+    /// What the schema may cost.
+    pub limits: Limits,
+    /// Other documents that references may reach.
+    pub documents: Documents,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            default_draft: Draft::default(),
+            assert_formats: true,
+            limits: Limits::default(),
+            documents: Documents::default(),
+        }
+    }
+}
+
+/// Why a schema could not be compiled.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}: at `{pointer}`: {problem}")]
+pub struct CompileError {
+    /// The file, as the caller named it, or the URI of another document.
+    pub file: String,
+    /// JSON pointer of the place in it.
+    pub pointer: String,
+    /// What is wrong, and what is allowed.
+    pub problem: String,
+}
+
+/// A compiled schema: immutable, shared by all workers.
+#[derive(Debug)]
+pub struct Program {
+    /// Tells programs apart in a scratch memory that serves several.
+    id: u64,
+    root: BlockId,
+    tables: Tables,
+    limits: Limits,
+}
+
+/// One failed check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The reason for a reject.
+    pub reason: Reason,
+    /// The node that failed; for a missing member the object that lacks it.
+    pub at: NodeIndex,
+    /// The check, for [`Program::explain`].
+    pub op: OpIndex,
+}
+
+/// Is told of each failure and says whether to go on.
+pub trait Observer {
+    /// Called once per failure, in the documented order.
+    fn failed(&mut self, failure: Failure) -> ControlFlow<()>;
+}
+
+/// Keeps the first failure and stops.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FirstFailure(pub Option<Failure>);
+
+impl Observer for FirstFailure {
+    fn failed(&mut self, failure: Failure) -> ControlFlow<()> {
+        self.0 = Some(failure);
+        ControlFlow::Break(())
+    }
+}
+
+/// Keeps every failure.
+#[derive(Clone, Debug, Default)]
+pub struct AllFailures(pub Vec<Failure>);
+
+impl Observer for AllFailures {
+    fn failed(&mut self, failure: Failure) -> ControlFlow<()> {
+        self.0.push(failure);
+        ControlFlow::Continue(())
+    }
+}
+
+/// A worker's memory for executing programs; grows to what is needed and is used again.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    seen: duplicates::Seen,
+    /// Predictions of the next member, by program.
+    hints: Vec<(u64, Vec<u16>)>,
+    /// Nodes that were evaluated, for `unevaluated…`; a stack.
+    marks: Vec<u32>,
+    /// Which slots past 64 were seen; a stack.
+    bits: Vec<u64>,
+    /// Members in the order of the report; a stack.
+    order: Vec<u32>,
+    /// The resources on the way to the current block; a stack.
+    scopes: Vec<u32>,
+    /// Items by hash, for `uniqueItems`; a stack.
+    hashes: Vec<(u64, u32)>,
+    random: RandomState,
+}
+
+impl Program {
+    /// Compiles a schema. `name_of_file` stands in errors; references are resolved among `options.documents`.
+    pub fn compile(schema_text: &str, name_of_file: &str, options: &Options) -> Result<Self, CompileError> {
+        compile::compile(schema_text, name_of_file, options)
+    }
+
+    /// Checks a document. Valid means: no duplicate names at any depth, and the schema holds.
+    ///
+    /// The first walk is silent and stops at the first failure. Only a document that fails is walked again, in the
+    /// order of the report, so that which failure comes first does not depend on the order of members.
+    pub fn execute<O: Observer>(&self, tape: Tape<'_>, scratch: &mut Scratch, observer: &mut O) -> bool {
+        if self.is_valid(tape, scratch) {
+            return true;
+        }
+        if let Some(at) = first_duplicate(tape, scratch) {
+            let failure = Failure { reason: Reason::DuplicateKey, at, op: OpIndex::DUPLICATE };
+            if observer.failed(failure).is_break() {
+                return false;
+            }
+        }
+        if let Some(op) = self.walk(tape, scratch, Reporting(observer), Duty::default()).1 {
+            let failure = Failure { reason: Reason::Schema, at: NodeIndex(0), op };
+            // The walk is over, whatever the observer says.
+            let _ = observer.failed(failure);
+        }
+        false
+    }
+
+    /// Whether a document holds, duplicate names included, and nothing else.
+    pub fn is_valid(&self, tape: Tape<'_>, scratch: &mut Scratch) -> bool {
+        self.walk(tape, scratch, Silent, Duty { duplicates: true, track: false }).0
+    }
+
+    /// The other half of [`Self::execute`]: the words for a failure.
+    #[must_use]
+    pub fn explain(&self, failure: Failure, tape: Tape<'_>) -> Explanation {
+        explain::explain(&self.tables, failure, tape)
+    }
+
+    /// Walks once; says whether the walk went through, and which limit ended it if one did.
+    fn walk<S: Sink>(
+        &self,
+        tape: Tape<'_>,
+        scratch: &mut Scratch,
+        sink: S,
+        duty: Duty,
+    ) -> (bool, Option<OpIndex>) {
+        scratch.marks.clear();
+        scratch.bits.clear();
+        scratch.order.clear();
+        scratch.scopes.clear();
+        scratch.hashes.clear();
+        let place = self.hints_of(scratch);
+        let hints = scratch.hints.get_mut(place).map(|(_, hints)| std::mem::take(hints)).unwrap_or_default();
+        let mut walk = Walk {
+            tables: &self.tables,
+            nodes: tape.nodes(),
+            scratch,
+            hints,
+            sink,
+            steps: self.limits.steps_max,
+            depth: self.limits.call_depth_max,
+            failures: 0,
+            stopped: None,
+            dynamic: !self.tables.dynamics.is_empty(),
+        };
+        let through = walk.block(self.root, 0, duty).is_continue();
+        let (hints, stopped) = (walk.hints, walk.stopped);
+        if let Some((_, place)) = scratch.hints.get_mut(place) {
+            *place = hints;
+        }
+        (through, stopped)
+    }
+
+    /// Where this program's predictions are in the scratch memory.
+    fn hints_of(&self, scratch: &mut Scratch) -> usize {
+        let known = scratch.hints.iter().position(|(id, _)| *id == self.id);
+        known.unwrap_or_else(|| {
+            scratch.hints.push((self.id, vec![0; self.tables.hints as usize]));
+            scratch.hints.len() - 1
+        })
+    }
+}

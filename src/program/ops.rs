@@ -1,0 +1,285 @@
+//! The compiled form of a schema: ops in one array, grouped into blocks, with side tables for what does not fit.
+//!
+//! A block is one schema object. It owns two ranges of ops: `full`, in the order in which failures are reported,
+//! and `fast`, the same checks with type tests folded into their neighbours, for the silent walk. Both are run by
+//! the same code. This file only defines the shapes; it must not compile or run anything.
+
+use serde_json::Value;
+
+use super::names::NameTable;
+use super::numbers::{Divisor, Number};
+use super::patterns::Pattern;
+use super::strings::Format;
+use crate::tape::{Node, StaticNode};
+
+/// Which check failed: an index into the program's table of origins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OpIndex(pub u32);
+
+impl OpIndex {
+    /// A member name that stands twice; no keyword of the schema.
+    pub const DUPLICATE: Self = Self(0);
+    /// The limit on steps was reached.
+    pub const STEPS: Self = Self(1);
+    /// The limit on nested calls was reached.
+    pub const DEPTH: Self = Self(2);
+}
+
+/// A set of JSON types. Numbers are split into those that are integers and those that are not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Types(pub(super) u8);
+
+impl Types {
+    pub(super) const NULL: Self = Self(1);
+    pub(super) const BOOLEAN: Self = Self(2);
+    pub(super) const OBJECT: Self = Self(4);
+    pub(super) const ARRAY: Self = Self(8);
+    pub(super) const STRING: Self = Self(16);
+    pub(super) const INTEGER: Self = Self(32);
+    pub(super) const FRACTION: Self = Self(64);
+    pub(super) const NUMBER: Self = Self(96);
+    pub(super) const ANY: Self = Self(127);
+
+    /// The type of a node, as a set of one.
+    #[inline]
+    pub(super) fn of(node: &Node<'_>) -> Self {
+        match node {
+            Node::String(_) => Self::STRING,
+            Node::Object { .. } => Self::OBJECT,
+            Node::Array { .. } => Self::ARRAY,
+            Node::Static(StaticNode::I64(_) | StaticNode::U64(_)) => Self::INTEGER,
+            // A number that overflows a double is written with more digits or exponent than any fraction has.
+            Node::Static(StaticNode::F64(value)) if value.fract() == 0.0 || value.is_infinite() => {
+                Self::INTEGER
+            }
+            Node::Static(StaticNode::F64(_)) => Self::FRACTION,
+            Node::Static(StaticNode::Bool(_)) => Self::BOOLEAN,
+            Node::Static(StaticNode::Null) => Self::NULL,
+        }
+    }
+
+    #[inline]
+    pub(super) fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    pub(super) fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// One schema object, by position in [`super::Program`]'s table of blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct BlockId(pub(super) u32);
+
+/// A range of a side table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) start: u32,
+    pub(super) end: u32,
+}
+
+impl Span {
+    #[inline]
+    pub(super) fn of<T>(self, table: &[T]) -> &[T] {
+        table.get(self.start as usize..self.end as usize).unwrap_or_default()
+    }
+}
+
+/// What an op checks once the node's type is one of `types`. Numbers in the variants index side tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Nothing beyond the type.
+    Any,
+    /// Nothing is valid.
+    Never,
+    /// One string, in `strings`.
+    ConstString(u32),
+    /// One of a set of strings, in `string_sets`.
+    EnumStrings(u32),
+    /// One literal, in `literals`.
+    Const(u32),
+    /// One of several literals, in `enums`.
+    Enum(u32),
+    Minimum(u32),
+    Maximum(u32),
+    ExclusiveMinimum(u32),
+    ExclusiveMaximum(u32),
+    MultipleOf(u32),
+    MinLength(u32),
+    MaxLength(u32),
+    Pattern(u32),
+    Format(Format),
+    MinItems(u32),
+    MaxItems(u32),
+    MinProperties(u32),
+    MaxProperties(u32),
+    UniqueItems,
+    /// Members, in `objects`.
+    Object(u32),
+    /// Items by position, in `arrays`.
+    Array(u32),
+    Contains(u32),
+    PropertyNames(BlockId),
+    DependentRequired(u32),
+    DependentSchemas(u32),
+    /// Another block on the same node (`$ref`, a branch of `allOf`).
+    Call(BlockId),
+    /// As `Call`, and the called block looks for duplicate names in our stead.
+    Delegate(BlockId),
+    /// A block that the dynamic scope chooses, in `dynamics`.
+    Dynamic(u32),
+    AnyOf(u32),
+    OneOf(u32),
+    Not(BlockId),
+    If(u32),
+    UnevaluatedItems(BlockId),
+    UnevaluatedProperties(BlockId),
+}
+
+/// One check.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Op {
+    /// A node of any other type fails.
+    pub(super) types: Types,
+    pub(super) kind: Kind,
+    pub(super) origin: OpIndex,
+}
+
+const _: () = assert!(size_of::<Op>() <= 16, "four ops share a cache line");
+
+impl Op {
+    pub(super) fn new(kind: Kind, origin: OpIndex) -> Self {
+        Self { types: Types::ANY, kind, origin }
+    }
+
+    /// The op that lets everything pass.
+    pub(super) const OPEN: Self = Self { types: Types::ANY, kind: Kind::Any, origin: OpIndex(0) };
+}
+
+/// One schema object.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Block {
+    pub(super) full: Span,
+    pub(super) fast: Span,
+    /// The schema resource it belongs to; counts for dynamic references only.
+    pub(super) resource: u32,
+    /// The types of container whose duplicate names the ops of `fast` find themselves.
+    pub(super) owns: Owns,
+    /// Whether its ops need to know which members and items were evaluated.
+    pub(super) unevaluated: bool,
+}
+
+/// Who looks for duplicate names below a node.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Owns {
+    pub(super) objects: bool,
+    pub(super) arrays: bool,
+}
+
+/// How the members of an object are checked.
+#[derive(Debug)]
+pub(super) struct ObjectPlan {
+    pub(super) names: NameTable,
+    /// Known names; those that are required come first.
+    pub(super) slots: Span,
+    /// The schema's order of the known names, as slot numbers relative to `slots`.
+    pub(super) order: Box<[u32]>,
+    /// How many of the slots are required.
+    pub(super) required: u32,
+    /// Where this object's predictions start in the scratch memory: one per slot and one for the first member.
+    pub(super) hints: u32,
+    pub(super) patterns: Box<[(u32, BlockId, Op)]>,
+    /// What a member has to pass that neither a known name nor a pattern covers.
+    pub(super) others: Op,
+    pub(super) others_block: Option<BlockId>,
+    /// Whether such members count as evaluated (`additionalProperties` is there).
+    pub(super) others_evaluated: bool,
+}
+
+/// A known member name.
+#[derive(Debug)]
+pub(super) struct Slot {
+    /// Runs the member's schema on the fast path; kept here to save a hop.
+    pub(super) op: Op,
+    /// The member's schema; `None` if only `required` names it.
+    pub(super) block: Option<BlockId>,
+    /// Where `required` names it.
+    pub(super) required: Option<OpIndex>,
+    /// Whether `properties` or a pattern knows it, so that it is not an unknown name.
+    pub(super) known: bool,
+    /// The patterns of the same object that match the name; found once, at compile time.
+    pub(super) patterns: Box<[(BlockId, Op)]>,
+}
+
+/// How the items of an array are checked.
+#[derive(Debug)]
+pub(super) struct ArrayPlan {
+    pub(super) prefix: Box<[(BlockId, Op)]>,
+    /// For the items behind the prefix; `None` leaves them open and unevaluated.
+    pub(super) rest: Option<(BlockId, Op)>,
+}
+
+#[derive(Debug)]
+pub(super) struct ContainsPlan {
+    pub(super) block: BlockId,
+    pub(super) min: u32,
+    pub(super) max: u32,
+    /// Draft 7 does not count the items found as evaluated.
+    pub(super) evaluates: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct IfPlan {
+    pub(super) condition: BlockId,
+    pub(super) then: Option<BlockId>,
+    pub(super) otherwise: Option<BlockId>,
+}
+
+/// A reference whose target depends on how we came here.
+#[derive(Debug)]
+pub(super) struct DynamicPlan {
+    /// Resources that define the anchor, and their blocks.
+    pub(super) candidates: Vec<(u32, BlockId)>,
+    pub(super) fallback: BlockId,
+}
+
+/// Where a check stands in the schema, and what it asks for, in words.
+#[derive(Clone, Debug)]
+pub(super) struct Origin {
+    pub(super) pointer: String,
+    pub(super) keyword: &'static str,
+    pub(super) expected: String,
+}
+
+/// A member's name, and what its presence asks for.
+pub(super) type Dependency<T> = (Box<str>, T);
+
+/// Several member names.
+pub(super) type Names = Box<[Box<str>]>;
+
+/// All side tables.
+#[derive(Debug, Default)]
+pub(super) struct Tables {
+    pub(super) ops: Vec<Op>,
+    pub(super) blocks: Vec<Block>,
+    pub(super) slots: Vec<Slot>,
+    pub(super) objects: Vec<ObjectPlan>,
+    pub(super) arrays: Vec<ArrayPlan>,
+    pub(super) contains: Vec<ContainsPlan>,
+    pub(super) conditions: Vec<IfPlan>,
+    pub(super) dynamics: Vec<DynamicPlan>,
+    pub(super) branches: Vec<Box<[BlockId]>>,
+    pub(super) dependent_required: Vec<Box<[Dependency<Names>]>>,
+    pub(super) dependent_schemas: Vec<Box<[Dependency<BlockId>]>>,
+    pub(super) strings: Vec<Box<str>>,
+    pub(super) string_sets: Vec<NameTable>,
+    pub(super) literals: Vec<Value>,
+    pub(super) enums: Vec<Box<[Value]>>,
+    pub(super) numbers: Vec<Number>,
+    pub(super) divisors: Vec<Divisor>,
+    pub(super) patterns: Vec<Pattern>,
+    pub(super) origins: Vec<Origin>,
+    /// How many predictions the scratch memory holds for this program.
+    pub(super) hints: u32,
+}

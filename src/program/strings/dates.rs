@@ -1,0 +1,113 @@
+//! RFC 3339 dates and times.
+//!
+//! `T` and `Z` in either case, any number of fraction digits, real calendar days, no year 0000, offsets up to 23:59;
+//! a leap second only where the UTC instant is 23:59:60. This file must not convert: it only says yes or no.
+
+/// `full-date T full-time`.
+pub(super) fn is_date_time(bytes: &[u8]) -> bool {
+    let Some((date, [separator, time @ ..])) = bytes.split_at_checked(10) else { return false };
+    matches!(separator, b'T' | b't') && is_date(date) && is_time(time)
+}
+
+/// `yyyy-mm-dd`, a day of the calendar.
+pub(super) fn is_date(bytes: &[u8]) -> bool {
+    let &[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = bytes else { return false };
+    let (Some(century), Some(year), Some(month), Some(day)) =
+        (two(y1, y2), two(y3, y4), two(m1, m2), two(d1, d2))
+    else {
+        return false;
+    };
+    let year = century * 100 + year;
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days = match month {
+        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+        4 | 6 | 9 | 11 => 30,
+        2 => 28 + u32::from(leap),
+        _ => 0,
+    };
+    year != 0 && day != 0 && day <= days
+}
+
+/// `hh:mm:ss[.fraction]` and an offset.
+pub(super) fn is_time(bytes: &[u8]) -> bool {
+    let Some((&[h1, h2, b':', m1, m2, b':', s1, s2], rest)) = bytes.split_first_chunk::<8>() else {
+        return false;
+    };
+    let (Some(hour), Some(minute), Some(second)) = (two(h1, h2), two(m1, m2), two(s1, s2)) else {
+        return false;
+    };
+    let rest = match rest {
+        [b'.', fraction @ ..] => {
+            let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            match fraction.split_at_checked(digits) {
+                Some((digits, rest)) if !digits.is_empty() => rest,
+                _ => return false,
+            }
+        }
+        rest => rest,
+    };
+    let Some(offset) = offset_minutes(rest) else { return false };
+    if hour > 23 || minute > 59 {
+        return false;
+    }
+    second < 60
+        || (second == 60 && (i64::from(hour * 60 + minute) - offset).rem_euclid(24 * 60) == 24 * 60 - 1)
+}
+
+/// Minutes east of UTC.
+fn offset_minutes(bytes: &[u8]) -> Option<i64> {
+    match *bytes {
+        [b'Z' | b'z'] => Some(0),
+        [sign @ (b'+' | b'-'), h1, h2, b':', m1, m2] => {
+            let (hours, minutes) = (two(h1, h2)?, two(m1, m2)?);
+            let east = i64::from(hours * 60 + minutes);
+            (hours <= 23 && minutes <= 59).then_some(if sign == b'+' { east } else { -east })
+        }
+        _ => None,
+    }
+}
+
+/// The value of two decimal digits.
+#[inline]
+fn two(tens: u8, ones: u8) -> Option<u32> {
+    let (tens, ones) = (tens.wrapping_sub(b'0'), ones.wrapping_sub(b'0'));
+    (tens < 10 && ones < 10).then(|| u32::from(tens) * 10 + u32::from(ones))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn date_times() {
+        for (text, valid) in [
+            ("2026-05-25T00:00:00Z", true),
+            ("2026-05-25t00:00:00.123456789012z", true),
+            ("2026-05-25T23:59:59+23:59", true),
+            ("2024-02-29T00:00:00-00:00", true),
+            ("2023-02-29T00:00:00Z", false),
+            ("1900-02-29T00:00:00Z", false),
+            ("2000-02-29T00:00:00Z", true),
+            ("0000-01-01T00:00:00Z", false),
+            ("2026-13-01T00:00:00Z", false),
+            ("2026-04-31T00:00:00Z", false),
+            ("2026-05-25 00:00:00Z", false),
+            ("2026-05-25T00:00:00", false),
+            ("2026-05-25T00:00:00.Z", false),
+            ("2026-05-25T24:00:00Z", false),
+            ("2026-05-25T00:00:00+24:00", false),
+            ("2026-05-25T00:00:00+00:60", false),
+            ("2016-12-31T23:59:60Z", true),
+            ("2016-12-31T15:59:60-08:00", true),
+            ("2017-01-01T08:59:60.5+09:00", true),
+            ("2016-12-31T23:58:60Z", false),
+            ("2016-12-31T23:59:61Z", false),
+            ("2026-05-25T00:00:00Z\n", false),
+            ("2026-0x-25T00:00:00Z", false),
+            ("٢026-05-25T00:00:00Z", false),
+            ("", false),
+        ] {
+            assert_eq!(is_date_time(text.as_bytes()), valid, "{text}");
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! Tests of the whole path from schema text to a failure in words.
+
+use std::ops::ControlFlow;
+
+use serde_json::{Value, json};
+
+use super::{
+    AllFailures, CompileError, Explanation, Failure, FirstFailure, Observer, Options, Program, Scratch,
+};
+use crate::tape::Parser;
+use crate::verdict::Reason;
+
+fn compile(schema: &Value) -> Program {
+    Program::compile(&schema.to_string(), "test.json", &Options::default()).unwrap()
+}
+
+fn compile_error(schema: &Value) -> CompileError {
+    Program::compile(&schema.to_string(), "test.json", &Options::default()).unwrap_err()
+}
+
+/// The first failure, or `None` if the document is valid.
+fn first(program: &Program, document: &str) -> Option<(Reason, Explanation)> {
+    let mut observer = FirstFailure::default();
+    Parser::new(1024).parse(document.as_bytes(), |tape| {
+        let tape = tape.unwrap();
+        let valid = program.execute(tape, &mut Scratch::default(), &mut observer);
+        assert_eq!(valid, observer.0.is_none(), "{document}");
+        observer.0.map(|failure| (failure.reason, program.explain(failure, tape)))
+    })
+}
+
+fn reason(program: &Program, document: &str) -> Option<Reason> {
+    first(program, document).map(|(reason, _)| reason)
+}
+
+fn all(program: &Program, document: &str) -> Vec<(Reason, String, &'static str)> {
+    let mut observer = AllFailures::default();
+    Parser::new(1024).parse(document.as_bytes(), |tape| {
+        let tape = tape.unwrap();
+        program.execute(tape, &mut Scratch::default(), &mut observer);
+        let words = |failure: &Failure| {
+            let explanation = program.explain(*failure, tape);
+            (failure.reason, explanation.instance, explanation.keyword)
+        };
+        observer.0.iter().map(words).collect()
+    })
+}
+
+#[test]
+fn each_keyword_has_its_reason() {
+    for (schema, document, expected) in [
+        (json!({"type": "string"}), "1", Some(Reason::WrongType)),
+        (json!({"type": ["integer", "null"]}), "1.0", None),
+        (json!({"type": "integer"}), "1.5", Some(Reason::WrongType)),
+        (json!({"type": "integer"}), "123456789012345678901234567890", None),
+        (json!({"type": "number"}), "true", Some(Reason::WrongType)),
+        (json!({"required": ["a"]}), "{}", Some(Reason::MissingField)),
+        (json!({"required": ["a"]}), "[]", None),
+        (json!({"const": 1}), "1.0", None),
+        (json!({"const": 1}), "true", Some(Reason::BadConst)),
+        (json!({"const": {"a": [1, "x"], "b": null}}), r#"{"b":null,"a":[1e0,"x"]}"#, None),
+        (json!({"enum": ["a", "b"]}), r#""c""#, Some(Reason::BadEnum)),
+        (json!({"enum": ["a", 1, null]}), "null", None),
+        (json!({"enum": ["a", 1, null]}), "0", Some(Reason::BadEnum)),
+        (json!({"pattern": "^a"}), r#""ba""#, Some(Reason::BadPattern)),
+        (json!({"format": "date-time"}), r#""today""#, Some(Reason::BadFormat)),
+        (json!({"format": "no-such-format"}), r#""today""#, None),
+        (json!({"maxLength": 2}), r#""äöü""#, Some(Reason::TooLong)),
+        (json!({"maxLength": 3}), r#""äöü""#, None),
+        (json!({"minLength": 2}), r#""ä""#, Some(Reason::TooShort)),
+        (json!({"minLength": 1}), r#""""#, Some(Reason::Empty)),
+        (json!({"minimum": 1}), "0.5", Some(Reason::TooSmall)),
+        (json!({"exclusiveMinimum": 1}), "1", Some(Reason::TooSmall)),
+        (json!({"maximum": 18_446_744_073_709_551_615_u64}), "18446744073709551616", Some(Reason::TooLarge)),
+        (json!({"exclusiveMaximum": 1}), "1.0", Some(Reason::TooLarge)),
+        (json!({"multipleOf": 2}), "3", Some(Reason::Schema)),
+        (json!({"maxItems": 1}), "[1,2]", Some(Reason::TooMany)),
+        (json!({"minItems": 1}), "[]", Some(Reason::Empty)),
+        (json!({"minItems": 2}), "[1]", Some(Reason::TooFew)),
+        (json!({"maxProperties": 0}), r#"{"a":1}"#, Some(Reason::TooMany)),
+        (json!({"minProperties": 1}), "{}", Some(Reason::Empty)),
+        (json!({"uniqueItems": true}), r#"[{"a":1,"b":2},{"b":2,"a":1.0}]"#, Some(Reason::Schema)),
+        (json!({"uniqueItems": true}), "[0,false,[],{},null]", None),
+        (
+            json!({"properties": {"a": {}}, "additionalProperties": false}),
+            r#"{"b":1}"#,
+            Some(Reason::UnknownField),
+        ),
+        (json!({"additionalProperties": {"type": "string"}}), r#"{"b":1}"#, Some(Reason::WrongType)),
+        (json!({"propertyNames": {"maxLength": 1}}), r#"{"bb":1}"#, Some(Reason::TooLong)),
+        (json!({"items": {"type": "string"}}), r#"["a",1]"#, Some(Reason::WrongType)),
+        (json!({"not": {}}), "1", Some(Reason::Schema)),
+        (json!({"anyOf": [{"type": "string"}, {"minimum": 3}]}), "2", Some(Reason::Schema)),
+        (json!({"allOf": [{"type": "string"}, {"minLength": 3}]}), r#""ab""#, Some(Reason::TooShort)),
+        (
+            json!({"unevaluatedProperties": false, "allOf": [{"properties": {"a": {}}}]}),
+            r#"{"a":1,"b":2}"#,
+            Some(Reason::UnknownField),
+        ),
+        (json!(false), "1", Some(Reason::Schema)),
+        (json!(true), "1", None),
+    ] {
+        assert_eq!(reason(&compile(&schema), document), expected, "{schema} {document}");
+    }
+}
+
+#[test]
+fn references_are_followed_also_in_circles() {
+    let tree = json!({
+        "$defs": {"tree": {
+            "type": "object",
+            "properties": {"value": {"type": "integer"}, "children": {"type": "array", "items": {"$ref": "#/$defs/tree"}}},
+            "additionalProperties": false
+        }},
+        "$ref": "#/$defs/tree"
+    });
+    let program = compile(&tree);
+    assert_eq!(reason(&program, r#"{"value":1,"children":[{"children":[{"value":2}]}]}"#), None);
+    let (reason, words) =
+        first(&program, r#"{"value":1,"children":[{"children":[{"value":"x"}]}]}"#).unwrap();
+    assert_eq!(reason, Reason::WrongType);
+    assert_eq!(words.instance, "/children/0/children/0/value");
+    assert_eq!(words.schema, "/$defs/tree/properties/value/type");
+    assert_eq!(
+        (words.keyword, words.expected.as_str(), words.found.as_str()),
+        ("type", "of type integer", "\"x\"")
+    );
+}
+
+#[test]
+fn duplicates_come_before_every_other_failure() {
+    let program = compile(&json!({
+        "type": "object",
+        "required": ["z"],
+        "properties": {"a": {"type": "integer"}, "open": {"type": "object"}, "list": {"items": {"properties": {"x": {}}}}}
+    }));
+    for (document, expected, at) in [
+        (r#"{"a":1,"a":2,"z":0}"#, Some(Reason::DuplicateKey), "/a"),
+        (r#"{"z":0,"u":1,"u":2}"#, Some(Reason::DuplicateKey), "/u"),
+        (r#"{"z":0,"open":{"x":{"y":1,"q":[],"y":2}}}"#, Some(Reason::DuplicateKey), "/open/x/y"),
+        (r#"{"z":0,"list":[{"x":[{"y":1,"y":2}]}]}"#, Some(Reason::DuplicateKey), "/list/0/x/0/y"),
+        (r#"{"z":0,"list":{"x":1,"x":2}}"#, Some(Reason::DuplicateKey), "/list/x"),
+        (r#"{"z":0,"a":{"x":1,"x":2}}"#, Some(Reason::DuplicateKey), "/a/x"),
+        (r#"{"a":"wrong","open":{"y":1,"y":2}}"#, Some(Reason::DuplicateKey), "/open/y"),
+        (r#"{"a":"wrong","open":{"y":1}}"#, Some(Reason::MissingField), ""),
+    ] {
+        let (reason, words) = first(&program, document).unzip();
+        assert_eq!(reason, expected, "{document}");
+        assert_eq!(words.unwrap().instance, at, "{document}");
+    }
+    for schema in [
+        json!({}),
+        json!(true),
+        json!({"allOf": [{"properties": {"a": {}}}]}),
+        json!({"anyOf": [{"required": ["a"]}]}),
+    ] {
+        let program = compile(&schema);
+        assert_eq!(reason(&program, r#"{"a":{"b":1,"b":1}}"#), Some(Reason::DuplicateKey), "{schema}");
+        assert_eq!(reason(&program, r#"{"a":{"b":1,"c":1}}"#), None, "{schema}");
+    }
+}
+
+#[test]
+fn the_order_of_members_does_not_change_the_reason() {
+    let program = compile(&json!({
+        "required": ["id", "kind"],
+        "properties": {
+            "kind": {"enum": ["a"]},
+            "id": {"type": "string"},
+            "body": {"required": ["x"], "properties": {"x": {"minimum": 0}}, "additionalProperties": {"maxLength": 1}}
+        },
+        "additionalProperties": false
+    }));
+    let members = [
+        vec![r#""kind":"b""#, r#""id":1"#, r#""body":{}"#],
+        vec![r#""kind":"b""#, r#""extra":1"#, r#""body":{}"#],
+        vec![r#""kind":"b""#, r#""id":"x""#, r#""extra":1"#, r#""other":2"#],
+        vec![r#""id":"x""#, r#""kind":"a""#, r#""body":{"x":1,"b":"long","a":["x"],"c":"long"}"#],
+    ];
+    let expected = [Reason::BadEnum, Reason::MissingField, Reason::UnknownField, Reason::TooLong];
+    for (members, expected) in members.iter().zip(expected) {
+        let mut places = Vec::new();
+        permute(&mut members.clone(), 0, &mut |members| {
+            let (reason, words) = first(&program, &format!("{{{}}}", members.join(","))).unwrap();
+            assert_eq!(reason, expected, "{members:?}");
+            places.push(words.instance);
+        });
+        places.dedup();
+        assert_eq!(places.len(), 1, "{places:?}");
+    }
+}
+
+fn permute<T>(items: &mut Vec<T>, from: usize, visit: &mut impl FnMut(&[T])) {
+    if from == items.len() {
+        visit(items);
+    }
+    for at in from..items.len() {
+        items.swap(from, at);
+        permute(items, from + 1, visit);
+        items.swap(from, at);
+    }
+}
+
+#[test]
+fn every_failure_is_reported() {
+    let program = compile(&json!({
+        "required": ["a", "b"],
+        "properties": {"c": {"type": "string", "minLength": 2}, "d": {"items": {"type": "integer"}}},
+        "additionalProperties": false
+    }));
+    assert_eq!(
+        all(&program, r#"{"d":[1,"x",null],"c":"x","e":1}"#),
+        [
+            (Reason::MissingField, String::new(), "required"),
+            (Reason::MissingField, String::new(), "required"),
+            (Reason::UnknownField, "/e".into(), "additionalProperties"),
+            (Reason::TooShort, "/c".into(), "minLength"),
+            (Reason::WrongType, "/d/1".into(), "type"),
+            (Reason::WrongType, "/d/2".into(), "type"),
+        ]
+    );
+}
+
+#[test]
+fn an_observer_can_stop_after_any_number() {
+    struct Two(Vec<Reason>);
+    impl Observer for Two {
+        fn failed(&mut self, failure: Failure) -> ControlFlow<()> {
+            self.0.push(failure.reason);
+            if self.0.len() == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        }
+    }
+    let program = compile(&json!({"items": {"type": "integer"}}));
+    let mut observer = Two(Vec::new());
+    Parser::new(64).parse(br#"["a","b","c"]"#, |tape| {
+        assert!(!program.execute(tape.unwrap(), &mut Scratch::default(), &mut observer));
+    });
+    assert_eq!(observer.0.len(), 2);
+}
+
+#[test]
+fn objects_with_many_known_names_are_checked() {
+    let names: Vec<String> = (0..200).map(|n| format!("member{n}")).collect();
+    let properties: serde_json::Map<_, _> =
+        names.iter().map(|name| (name.clone(), json!({"type": "integer"}))).collect();
+    let program =
+        compile(&json!({"required": names, "properties": properties, "additionalProperties": false}));
+    let document: serde_json::Map<_, _> = names.iter().map(|name| (name.clone(), json!(1))).collect();
+    assert_eq!(reason(&program, &Value::Object(document.clone()).to_string()), None);
+    for at in [0, 63, 64, 127, 128, 199] {
+        let mut broken = document.clone();
+        broken.remove(&names[at]);
+        assert_eq!(reason(&program, &Value::Object(broken).to_string()), Some(Reason::MissingField), "{at}");
+        let twice =
+            Value::Object(document.clone()).to_string().replacen('{', &format!("{{\"member{at}\":1,"), 1);
+        assert_eq!(reason(&program, &twice), Some(Reason::DuplicateKey), "{at}");
+    }
+}
+
+#[test]
+fn bad_schemas_are_refused_with_place_and_remedy() {
+    for (schema, pointer, part) in [
+        (json!({"properties": {"a": {"type": "strin"}}}), "/properties/a/type", "integer"),
+        (json!({"minLength": -1}), "/minLength", "integer from 0"),
+        (json!({"pattern": "(?=a)"}), "/pattern", "(?=a)"),
+        (json!({"$ref": "#/$defs/none"}), "/$ref", "/$defs/none"),
+        (json!({"$ref": "other.json"}), "/$ref", "network"),
+        (json!({"$schema": "https://example.com/x"}), "/$schema", "draft-07"),
+        (json!({"allOf": []}), "/allOf", "at least one"),
+        (json!({"items": [{}]}), "/items", "prefixItems"),
+        (json!({"additionalProperties": 1}), "/additionalProperties", "a schema is an object"),
+        (json!({"$ref": "#"}), "", "leads back"),
+        (
+            json!({"$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}]}}, "items": {"$ref": "#/$defs/a"}}),
+            "/$defs/a",
+            "leads back",
+        ),
+        (json!(3), "", "a number"),
+    ] {
+        let error = compile_error(&schema);
+        assert_eq!(error.file, "test.json");
+        assert_eq!(error.pointer, pointer, "{schema}: {error}");
+        assert!(error.problem.contains(part), "{schema}: {error}");
+    }
+}
+
+#[test]
+fn cost_is_bounded_whatever_the_schema() {
+    // Each level doubles the work on one value.
+    let mut definitions = serde_json::Map::new();
+    for level in 0..40 {
+        let next = json!({"$ref": format!("#/$defs/level{}", level + 1)});
+        definitions.insert(format!("level{level}"), json!({"allOf": [next, next]}));
+    }
+    definitions.insert("level40".into(), json!({}));
+    let program = compile(&json!({"$defs": definitions, "$ref": "#/$defs/level0"}));
+    let (reason, words) = first(&program, "1").unwrap();
+    assert_eq!((reason, words.keyword), (Reason::Schema, "limit-steps"));
+    // A document deeper than the calls allowed.
+    let program = compile(&json!({"items": {"$ref": "#"}}));
+    let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    std::thread::Builder::new()
+        .stack_size(16 << 20)
+        .spawn(move || {
+            assert!(first(&program, &nested(300)).is_none());
+            assert_eq!(first(&program, &nested(1000)).unwrap().1.keyword, "limit-depth");
+        })
+        .unwrap()
+        .join()
+        .unwrap();
+}
+
+#[test]
+fn the_olympus_schema_takes_its_envelopes() {
+    let text = include_str!("../../configs/schemas/olympus.json");
+    let program = Program::compile(text, "olympus.json", &Options::default()).unwrap();
+    let envelope = json!({
+        "envelope": {
+            "version": "1.0", "message_id": "msg-00000000-0000-4000-8000-000000000000", "timestamp": "2026-05-25T00:00:00Z",
+            "source_agent": "tech-lead", "target_agent": "coder", "correlation_id": "issue-42", "session_id": "s"
+        },
+        "persona": "governance/personas/agentic/coder.md",
+        "protocol_message": {"message_type": "ASSIGN", "payload": {"task": {"a": 1}}},
+        "context_attachments": [{"type": "plan", "path": "p.md"}]
+    });
+    assert_eq!(reason(&program, &envelope.to_string()), None);
+    for (pointer, value, expected) in [
+        ("/envelope/version", json!("1.1"), Reason::BadConst),
+        ("/envelope/source_agent", json!("nobody"), Reason::BadEnum),
+        ("/envelope/correlation_id", json!("issue-42\n"), Reason::BadPattern),
+        ("/envelope/message_id", json!("msg-0000000G-0000-4000-8000-000000000000"), Reason::BadPattern),
+        ("/envelope/timestamp", json!("2026-02-30T00:00:00Z"), Reason::BadFormat),
+        ("/protocol_message/payload", json!([]), Reason::WrongType),
+        ("/context_attachments/0", json!({"type": "plan"}), Reason::MissingField),
+        ("/context_attachments/0/path", json!(null), Reason::WrongType),
+    ] {
+        let mut broken = envelope.clone();
+        *broken.pointer_mut(pointer).unwrap() = value;
+        let (reason, words) = first(&program, &broken.to_string()).unwrap();
+        assert_eq!((reason, words.instance.as_str()), (expected, pointer));
+    }
+}
