@@ -84,17 +84,15 @@ impl Consumer {
         self.group.check()?;
         self.group.seek_due();
         self.raw.poll(wait, &mut self.group, &mut self.scratch)?;
+        let mut more = !self.scratch.is_empty();
         let (mut records, mut bytes) = self.settle(false, into);
-        while records > 0 && records < records_max && bytes < bytes_max {
+        while more && records < records_max && bytes < bytes_max {
             let count = Self::take_count(records, records_max, bytes, bytes_max);
             self.raw.take(count, &mut self.group, &mut self.scratch)?;
-            let taken = self.scratch.len();
+            more = self.scratch.len() == count;
             let (more_records, more_bytes) = self.settle(true, into);
             records += more_records;
             bytes += more_bytes;
-            if taken < count {
-                break;
-            }
         }
         self.group.seek_due();
         if into.is_empty() { self.group.check() } else { Ok(()) }
@@ -118,7 +116,7 @@ impl Consumer {
         let sorted = self.group.positions.sort(self.scratch.drain(..), in_batch, into);
         self.group.positions.settle();
         if sorted.dropped > 0 {
-            tracing::debug!(target: "kafka", dropped = sorted.dropped, "fetched records were not ours to read");
+            tracing::debug!(target: "tollgate::kafka", dropped = sorted.dropped, "fetched records were not ours to read");
         }
         (sorted.records, sorted.bytes)
     }

@@ -131,6 +131,12 @@ impl Fault {
         self
     }
 
+    /// Whether the same call may succeed later.
+    #[must_use]
+    pub fn is_retriable(&self) -> bool {
+        self.class() == Class::Retry
+    }
+
     /// What to do about it: a fatal one always asks for a new client, unless its code asks to stop.
     #[must_use]
     pub fn class(&self) -> Class {

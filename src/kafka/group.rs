@@ -81,7 +81,7 @@ impl Group {
         if fault.class() != Class::Retry {
             return self.fail(fault.clone().into());
         }
-        tracing::warn!(target: "kafka", "{fault}");
+        tracing::warn!(target: "tollgate::kafka", "{fault}");
         if let Some(place) = &fault.place
             && let Some(partition) = place.partition
         {
@@ -100,7 +100,7 @@ impl Group {
         match handle.seek(&due, SEEK_WAIT) {
             Ok(()) => self.positions.seeks_done(),
             Err(error) if error.is_retriable() => {
-                tracing::debug!(target: "kafka", "{error}; tried again soon");
+                tracing::debug!(target: "tollgate::kafka", "{error}; tried again soon");
             }
             Err(error) => self.fail(error),
         }
@@ -143,7 +143,7 @@ impl Rebalance for Group {
         }
         let owned: Vec<_> = partitions.iter().map(|partition| self.positions.assign(partition)).collect();
         for at in &owned {
-            tracing::info!(target: "kafka", topic = at.name, partition = at.partition, from = at.next, "assigned");
+            tracing::info!(target: "tollgate::kafka", topic = at.name, partition = at.partition, from = at.next, "assigned");
         }
         self.listener.assigned(&owned);
     }
@@ -158,7 +158,7 @@ impl Rebalance for Group {
             self.listener.revoked(&owned, lost);
         }
         for at in &owned {
-            tracing::info!(target: "kafka", topic = at.name, partition = at.partition, lost, "revoked");
+            tracing::info!(target: "tollgate::kafka", topic = at.name, partition = at.partition, lost, "revoked");
             self.positions.release(&at.name, at.partition);
         }
     }
@@ -173,7 +173,7 @@ fn patiently<T>(
         let left = deadline.saturating_duration_since(Instant::now());
         match attempt(left.min(ATTEMPT_WAIT)) {
             Err(error) if error.is_retriable() && left > ATTEMPT_PAUSE => {
-                tracing::debug!(target: "kafka", "{error}; tried again");
+                tracing::debug!(target: "tollgate::kafka", "{error}; tried again");
                 std::thread::sleep(ATTEMPT_PAUSE);
             }
             result => return result,

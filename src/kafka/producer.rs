@@ -33,17 +33,17 @@ impl Producer {
         self.raw.topic(name)
     }
 
-    /// Sends a consumed record on, without copying it: same payload, key, time and headers, plus `extra` as one more
-    /// header. Without a partition it goes by its key. If it can't be queued (`Code::QUEUE_FULL`: poll and try again)
+    /// Sends a consumed record on, without copying it: same payload, key, time and headers, plus `extra` as further
+    /// headers (`None`, `Some`, a list). Without a partition it goes by its key. If it can't be queued (`Code::QUEUE_FULL`: poll and try again)
     /// the message comes back as it was.
     ///
     /// The message stays alive, and counted as held, until its delivery report.
-    pub fn produce(
+    pub fn produce<'a>(
         &mut self,
         topic: TopicHandle,
         partition: Option<i32>,
         message: Message,
-        extra: Option<(&str, &[u8])>,
+        extra: impl IntoIterator<Item = (&'a str, &'a [u8])>,
         tag: u64,
     ) -> Result<(), (Fault, Message)> {
         self.raw.produce(topic, partition, message, extra, tag)

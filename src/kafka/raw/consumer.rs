@@ -244,7 +244,7 @@ unsafe extern "C" fn on_commit(
 ) {
     // SAFETY: librdkafka passes a valid list, or null.
     if let Err(fault) = unsafe { outcome_of(code, list) } {
-        tracing::warn!(target: "kafka", "{fault}");
+        tracing::warn!(target: "tollgate::kafka", "{fault}");
         // SAFETY: a living client's own opaque pointer.
         unsafe { context(opaque) }.keep_commit_fault(fault);
     }

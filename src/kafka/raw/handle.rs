@@ -131,7 +131,7 @@ pub(crate) fn end(handle: Arc<Handle>, ending: &Ending, deadline: Duration) -> R
     let name = format!("close-{}", handle.kind.name());
     let spawned = std::thread::Builder::new().name(name).spawn(move || drop(handle));
     if spawned.is_err() {
-        tracing::warn!(target: "kafka", "no thread for closing a client; it was closed in place");
+        tracing::warn!(target: "tollgate::kafka", "no thread for closing a client; it was closed in place");
     }
     match ending.gone.recv_timeout(deadline) {
         Err(RecvTimeoutError::Disconnected) | Ok(()) => Ok(()),
@@ -146,6 +146,6 @@ pub(crate) fn end(handle: Arc<Handle>, ending: &Ending, deadline: Duration) -> R
 /// `end` for `Drop`: waits a while, and only logs.
 pub(crate) fn end_on_drop(handle: Arc<Handle>, ending: &Ending) {
     if let Err(error) = end(handle, ending, DROP_DEADLINE) {
-        tracing::error!(target: "kafka", "{error}");
+        tracing::error!(target: "tollgate::kafka", "{error}");
     }
 }

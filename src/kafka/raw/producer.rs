@@ -86,18 +86,18 @@ impl Producer {
         Ok(TopicHandle(self.topics.len() - 1))
     }
 
-    /// Sends a consumed record on: the same memory, key, time and headers, plus `extra` as a further header. Where
+    /// Sends a consumed record on: the same memory, key, time and headers, plus `extra` as further headers. Where
     /// that fails at once (the queue is full) the message comes back, unchanged.
-    pub(crate) fn produce(
+    pub(crate) fn produce<'a>(
         &mut self,
         topic: TopicHandle,
         partition: Option<i32>,
         mut message: Message,
-        extra: Option<(&str, &[u8])>,
+        extra: impl IntoIterator<Item = (&'a str, &'a [u8])>,
         tag: u64,
     ) -> Result<(), (Fault, Message)> {
         let mut headers = message.detach_headers();
-        if let Some((name, value)) = extra {
+        for (name, value) in extra {
             headers.get_or_insert_with(Headers::new).add(name, value);
         }
         // LIMIT: librdkafka takes time 0 for "now", so a record that was created at the epoch itself loses that.
@@ -223,7 +223,7 @@ impl Producer {
         let started = Instant::now();
         self.purge(true)?;
         if let Err(error) = self.flush(deadline) {
-            tracing::warn!(target: "kafka", "{error}");
+            tracing::warn!(target: "tollgate::kafka", "{error}");
         }
         self.poll(Duration::ZERO, into)?;
         for (_, topic) in self.topics.drain(..) {
@@ -235,7 +235,7 @@ impl Producer {
         if ended.is_ok() {
             let left = self.in_flight.release_all();
             if left > 0 {
-                tracing::warn!(target: "kafka", left, "records without a delivery report were released");
+                tracing::warn!(target: "tollgate::kafka", left, "records without a delivery report were released");
             }
         } else {
             // The client still runs and may read this memory: it is never freed.
@@ -250,7 +250,7 @@ impl Drop for Producer {
         if self.handle.is_some()
             && let Err(error) = self.end(DROP_FLUSH, &mut Vec::new())
         {
-            tracing::error!(target: "kafka", "{error}");
+            tracing::error!(target: "tollgate::kafka", "{error}");
         }
     }
 }

@@ -83,7 +83,7 @@ pub(crate) unsafe extern "C" fn on_rebalance(
             if Code(code) == Code::REVOKE {
                 answer("give partitions back", sys::rd_kafka_incremental_unassign(rk, native));
             } else {
-                tracing::error!(target: "kafka", code = Code(code).name(), "the rebalance failed");
+                tracing::error!(target: "tollgate::kafka", code = Code(code).name(), "the rebalance failed");
                 sys::rd_kafka_assign(rk, std::ptr::null());
             }
         }
@@ -104,6 +104,6 @@ fn decide(loan: &mut Loan, work: impl FnOnce(&mut NonNull<dyn Rebalance>)) -> bo
 
 fn answer(doing: &'static str, error: *mut sys::rd_kafka_error_t) {
     if let Err(fault) = errors::take(doing, error) {
-        tracing::error!(target: "kafka", "{fault}");
+        tracing::error!(target: "tollgate::kafka", "{fault}");
     }
 }

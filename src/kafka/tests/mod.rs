@@ -4,6 +4,7 @@
 //! broker decides is tested elsewhere.
 
 mod commits;
+mod cost;
 mod faults;
 mod groups;
 mod records;

@@ -117,7 +117,13 @@ fn a_full_queue_gives_the_message_back_unchanged() {
     for (tag, mut message) in messages(read(&mut reader, 24)).into_iter().rev().enumerate() {
         let before = (parts(&message), message.payload().map(<[u8]>::as_ptr));
         loop {
-            match producer.produce(out, None, message, Some(("tollgate.reject", b"{}")), tag as u64) {
+            match producer.produce(
+                out,
+                None,
+                message,
+                Some(("tollgate.reject", b"{}".as_slice())),
+                tag as u64,
+            ) {
                 Ok(()) => break,
                 Err((fault, back)) => {
                     assert_eq!(fault.code, Code::QUEUE_FULL);

@@ -36,7 +36,7 @@ fn commit_and_abort_release_everything_and_carry_offsets() {
 
     producer.begin_transaction().unwrap();
     for message in messages.by_ref().take(100) {
-        producer.produce(out, Some(0), message, Some(("h", b"v")), 2).unwrap();
+        producer.produce(out, Some(0), message, [("h", b"v".as_slice()), ("i", b"w")], 2).unwrap();
     }
     producer.abort_transaction(SOON).unwrap();
     producer.poll(Duration::ZERO, &mut reports).unwrap();
