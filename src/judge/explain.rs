@@ -45,14 +45,14 @@ pub fn explain(judge: &mut Judge, rules: &Rules, binding: Binding, payload: Payl
     let mut findings = Vec::new();
     judge.walk(rules, binding, payload, &mut all, &mut NoWatch, |tape, all| {
         let program = verdict.format.and_then(|format| rules.program(format));
-        for failure in all.failures().iter().take(FINDINGS_MAX) {
+        for failure in all.0.iter().take(FINDINGS_MAX) {
             let mut at = Vec::new();
             tape.write_pointer(failure.at, &mut at);
-            let explanation = program.and_then(|program| program.explain(*failure, tape));
+            let explanation = program.map(|program| program.explain(*failure, tape)).filter(|explanation| !explanation.keyword.is_empty());
             findings.push(finding(failure.reason, &at, explanation));
         }
     });
-    let more = all.failures().len().saturating_sub(findings.len().max(1));
+    let more = all.0.len().saturating_sub(findings.len().max(1));
     if findings.is_empty() {
         findings.push(Finding { found: syntax_error(reason, payload), ..finding(reason, &pointer, None) });
     }
@@ -70,7 +70,7 @@ fn finding(reason: Reason, at: &[u8], explanation: Option<Explanation>) -> Findi
     let at = String::from_utf8_lossy(at).into_owned();
     match explanation {
         Some(Explanation { schema, keyword, expected, found, .. }) => {
-            Finding { reason, at, keyword: Some((keyword, schema)), expected: Some(expected), found: Some(found) }
+            Finding { reason, at, keyword: Some((keyword.to_owned(), schema)), expected: Some(expected), found: Some(found) }
         }
         None => Finding { reason, at, keyword: None, expected: None, found: None },
     }

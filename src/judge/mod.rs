@@ -59,11 +59,11 @@ impl Judge {
     ) -> Verdict {
         let mut first = FirstFailure::default();
         let format = self.walk(rules, binding, payload, &mut first, watch, |tape, first| {
-            if let Some(failure) = first.failure() {
+            if let Some(failure) = first.0 {
                 tape.write_pointer(failure.at, pointer);
             }
         });
-        match (first.failure(), format) {
+        match (first.0, format) {
             (Some(failure), _) => Verdict::reject(failure.reason, format, failure.at),
             (None, Some(format)) => Verdict::accept(format),
             (None, None) => Verdict::reject(Reason::UnknownFormat, None, NodeIndex(0)),

@@ -158,6 +158,14 @@ pub struct Failure {
     pub op: OpIndex,
 }
 
+impl Failure {
+    /// A failure that no op of a program found.
+    #[must_use]
+    pub fn of(reason: Reason, at: NodeIndex) -> Self {
+        Self { reason, at, op: OpIndex::NONE }
+    }
+}
+
 /// Is told of each failure and says whether to go on.
 pub trait Observer {
     /// Called once per failure, in the documented order.
