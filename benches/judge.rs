@@ -39,7 +39,9 @@ fn bench(c: &mut Criterion) {
             b.iter(|| {
                 let accepted = |record: &&Vec<u8>| {
                     pointer.clear();
-                    judge.judge(&rules, Binding::Auto, Payload::Bytes(record), &mut pointer, &mut NoWatch).is_accept()
+                    judge
+                        .judge(&rules, Binding::Auto, Payload::Bytes(record), &mut pointer, &mut NoWatch)
+                        .is_accept()
                 };
                 records.iter().filter(accepted).count()
             });

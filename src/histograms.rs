@@ -105,20 +105,38 @@ impl Histograms {
 
     /// Writes one stage as percentile text (`.hgrm`), in microseconds.
     pub fn write_hgrm(&self, stage: Stage, out: &mut impl Write) -> std::io::Result<()> {
-        writeln!(out, "{:>12} {:>14} {:>10} {:>14}\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)")?;
+        writeln!(
+            out,
+            "{:>12} {:>14} {:>10} {:>14}\n",
+            "Value", "Percentile", "TotalCount", "1/(1-Percentile)"
+        )?;
         let Some(histogram) = self.stage(stage) else { return Ok(()) };
         for value in histogram.iter_quantiles(5) {
             let quantile = value.quantile_iterated_to();
             let micros = value.value_iterated_to() as f64 / 1e3;
             let count = histogram.count_between(0, value.value_iterated_to());
             if quantile < 1.0 {
-                writeln!(out, "{micros:>12.3} {quantile:>14.12} {count:>10} {:>14.2}", 1.0 / (1.0 - quantile))?;
+                writeln!(
+                    out,
+                    "{micros:>12.3} {quantile:>14.12} {count:>10} {:>14.2}",
+                    1.0 / (1.0 - quantile)
+                )?;
             } else {
                 writeln!(out, "{micros:>12.3} {quantile:>14.12} {count:>10}")?;
             }
         }
-        writeln!(out, "#[Mean    = {:12.3}, StdDeviation   = {:12.3}]", histogram.mean() / 1e3, histogram.stdev() / 1e3)?;
-        writeln!(out, "#[Max     = {:12.3}, Total count    = {:12}]", histogram.max() as f64 / 1e3, histogram.len())?;
+        writeln!(
+            out,
+            "#[Mean    = {:12.3}, StdDeviation   = {:12.3}]",
+            histogram.mean() / 1e3,
+            histogram.stdev() / 1e3
+        )?;
+        writeln!(
+            out,
+            "#[Max     = {:12.3}, Total count    = {:12}]",
+            histogram.max() as f64 / 1e3,
+            histogram.len()
+        )?;
         writeln!(out, "#[Buckets = {:12}, SubBuckets     = {:12}]", histogram.buckets(), 1_u32 << 8)
     }
 }
@@ -169,7 +187,11 @@ pub struct Collector {
 
 impl Default for Collector {
     fn default() -> Self {
-        Self { full: bounded(SETS_UNDER_WAY_MAX), empty: bounded(SETS_UNDER_WAY_MAX), total: Histograms::default() }
+        Self {
+            full: bounded(SETS_UNDER_WAY_MAX),
+            empty: bounded(SETS_UNDER_WAY_MAX),
+            total: Histograms::default(),
+        }
     }
 }
 
@@ -234,7 +256,9 @@ impl<W: Write> IntervalLog<W> {
             .with_max_value_divisor(1e6)
             .begin_log_with(&mut lines, &mut serializer)?;
         for stage in Stage::ALL {
-            let Some(histogram) = interval.stage(*stage).filter(|histogram| !histogram.is_empty()) else { continue };
+            let Some(histogram) = interval.stage(*stage).filter(|histogram| !histogram.is_empty()) else {
+                continue;
+            };
             log.write_histogram(histogram, from, until.saturating_sub(from), Tag::new(stage.label()))
                 .map_err(|error| std::io::Error::other(format!("latency log: {error:?}")))?;
         }
@@ -274,7 +298,11 @@ mod tests {
         collector.interval();
         let parse = collector.total().stage(Stage::Parse).unwrap();
         assert_eq!(parse.len(), 4000);
-        assert!((495_000..=505_000).contains(&parse.value_at_quantile(0.5)), "{}", parse.value_at_quantile(0.5));
+        assert!(
+            (495_000..=505_000).contains(&parse.value_at_quantile(0.5)),
+            "{}",
+            parse.value_at_quantile(0.5)
+        );
     }
 
     #[test]
@@ -294,7 +322,8 @@ mod tests {
         for entry in IntervalLogIterator::new(&bytes) {
             if let LogEntry::Interval(interval) = entry.unwrap() {
                 let tag = interval.tag().unwrap().as_str().to_owned();
-                let encoded = base64::Engine::decode(&base64::prelude::BASE64_STANDARD, interval.encoded_histogram());
+                let encoded =
+                    base64::Engine::decode(&base64::prelude::BASE64_STANDARD, interval.encoded_histogram());
                 let histogram: Histogram<u64> =
                     Deserializer::new().deserialize(&mut encoded.unwrap().as_slice()).unwrap();
                 seen.push((tag, histogram.len()));

@@ -353,8 +353,19 @@ mod tests {
             };
             (0..tape.nodes().len() as u32).map(pointer).collect()
         });
-        let expected =
-            ["", "/a", "/a", "/a/b~1c", "/a/b~1c", "/a/b~1c/0", "/a/b~1c/1", "/a/b~1c/1/~0", "/a/b~1c/1/~0", "/", "/"];
+        let expected = [
+            "",
+            "/a",
+            "/a",
+            "/a/b~1c",
+            "/a/b~1c",
+            "/a/b~1c/0",
+            "/a/b~1c/1",
+            "/a/b~1c/1/~0",
+            "/a/b~1c/1/~0",
+            "/",
+            "/",
+        ];
         assert_eq!(pointers, expected);
     }
 

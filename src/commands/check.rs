@@ -41,7 +41,11 @@ pub(super) fn run(args: &Check) -> Result<Ended, Failure> {
         seen = true;
         let path = reader.paths().get(block.file.0 as usize).map(|path| path.display().to_string());
         for span in &block.spans {
-            let payload = if span.oversized.is_some() { Payload::Oversized } else { Payload::Bytes(block.payload(span)) };
+            let payload = if span.oversized.is_some() {
+                Payload::Oversized
+            } else {
+                Payload::Bytes(block.payload(span))
+            };
             let explained = explain(&mut judge, &rules, rules.default_binding(), payload);
             let source = format!("{}:{}", path.as_deref().unwrap_or("-"), span.line);
             if !explained.verdict.is_accept() {
@@ -73,7 +77,10 @@ fn to_text(source: &str, explained: &Explained, profile: Profile) -> String {
         text.push_str(&finding_text(number + 1, finding));
     }
     if *more > 0 {
-        text.push_str(&format!("  and {more} more\n"));
+        text.push_str(&format!("\n  and {more} more\n"));
+    }
+    if !findings.is_empty() {
+        text.push('\n');
     }
     text
 }
@@ -98,7 +105,10 @@ fn finding_text(number: usize, finding: &Finding) -> String {
 
 /// Control characters and text that would run backwards must not reach a terminal.
 fn visible(text: &str) -> String {
-    let hidden = |c: char| c.is_control() || matches!(c, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
+    let hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+    };
     text.chars().map(|c| if hidden(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() }).collect()
 }
 

@@ -112,7 +112,8 @@ fn filter(args: &Demo, files: &Files, stop: &Arc<Stop>) -> Result<Summary, Failu
     let source = FileSource::open(&inputs, &config, &rules, Some(NOW), failures.clone())?;
     // The directory is the user's choice; records carry the file's name alone, so that outputs can be compared.
     let names = vec!["input.ndjson".to_owned()];
-    let (accepted, rejected) = (Target::from_argument(&files.accepted), Target::from_argument(&files.rejected));
+    let (accepted, rejected) =
+        (Target::from_argument(&files.accepted), Target::from_argument(&files.rejected));
     let sink = FileSink::create(Some(&accepted), Some(&rejected), names)?;
     let mut log = IntervalLog::begin(BufWriter::new(File::create(&files.latency)?), SystemTime::now())?;
     let mut log_error = None;

@@ -74,19 +74,30 @@ pub fn run(cli: Cli) -> ExitCode {
 /// Whoever read our output has had enough: a clean end.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
-        let by_io = cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
-        by_io || cause.downcast_ref::<crate::files::FileError>().is_some_and(crate::files::FileError::is_closed_pipe)
+        let by_io =
+            cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
+        by_io
+            || cause
+                .downcast_ref::<crate::files::FileError>()
+                .is_some_and(crate::files::FileError::is_closed_pipe)
     })
 }
 
 fn start_log(cli: &Cli) -> Result<(), Failure> {
     use std::io::IsTerminal as _;
     let filter = tracing_subscriber::EnvFilter::try_new(&cli.log)
-        .with_context(|| format!("--log: found `{}`, allowed: error, warn, info, debug, trace or a filter", cli.log))
+        .with_context(|| {
+            format!("--log: found `{}`, allowed: error, warn, info, debug, trace or a filter", cli.log)
+        })
         .map_err(usage)?;
     let colours = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(colours);
-    if cli.log_json { builder.json().init() } else { builder.with_target(false).init() }
+    let builder =
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(colours);
+    if cli.log_json {
+        builder.json().init()
+    } else {
+        builder.with_target(false).init()
+    }
     Ok(())
 }
 
@@ -98,7 +109,8 @@ fn load_config(path: Option<&Path>) -> Result<Config, Failure> {
 /// First SIGINT or SIGTERM: an orderly stop. Second: exit at once.
 fn stop_on_signals() -> Result<Arc<Stop>, Failure> {
     let stop = Arc::new(Stop::default());
-    let mut signals = signal_hook::iterator::Signals::new([signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM])?;
+    let mut signals =
+        signal_hook::iterator::Signals::new([signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM])?;
     let asked = Arc::clone(&stop);
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         for _ in signals.forever() {

@@ -65,7 +65,9 @@ fn latency_table(histograms: &Histograms) -> String {
     }
     out.push_str(&format!("{:>12}", "max"));
     for stage in Stage::ALL {
-        let Some(histogram) = histograms.stage(*stage).filter(|histogram| !histogram.is_empty()) else { continue };
+        let Some(histogram) = histograms.stage(*stage).filter(|histogram| !histogram.is_empty()) else {
+            continue;
+        };
         out.push_str(&format!("\n{:<14}", stage.label()));
         for (_, quantile) in QUANTILES {
             out.push_str(&format!("{:>12}", time(histogram.value_at_quantile(quantile))));
@@ -81,11 +83,17 @@ pub(super) fn to_json(summary: &Summary) -> Value {
     let seconds = summary.elapsed.as_secs_f64();
     let by_format: serde_json::Map<_, _> =
         tally.accepted_by_format().map(|(id, count)| (formats::name(id).to_owned(), json!(count))).collect();
-    let by_reason: serde_json::Map<_, _> =
-        tally.rejected_by_reason().into_iter().map(|(reason, count)| (reason.code().to_owned(), json!(count))).collect();
+    let by_reason: serde_json::Map<_, _> = tally
+        .rejected_by_reason()
+        .into_iter()
+        .map(|(reason, count)| (reason.code().to_owned(), json!(count)))
+        .collect();
     let mut latency = serde_json::Map::new();
     for stage in Stage::ALL {
-        let Some(histogram) = summary.histograms.stage(*stage).filter(|histogram| !histogram.is_empty()) else { continue };
+        let Some(histogram) = summary.histograms.stage(*stage).filter(|histogram| !histogram.is_empty())
+        else {
+            continue;
+        };
         let mut values: serde_json::Map<_, _> = QUANTILES
             .iter()
             .map(|(name, quantile)| ((*name).to_owned(), json!(histogram.value_at_quantile(*quantile))))

@@ -44,7 +44,12 @@ pub(super) fn run(args: &Run) -> Result<Ended, Failure> {
     Ok(Ended::Well)
 }
 
-fn run_kafka(config: &Config, rules: Arc<Rules>, stop: &Stop, log: &mut LatencyLog) -> Result<Summary, Failure> {
+fn run_kafka(
+    config: &Config,
+    rules: Arc<Rules>,
+    stop: &Stop,
+    log: &mut LatencyLog,
+) -> Result<Summary, Failure> {
     kafka_ends::check(config).map_err(usage)?;
     tracing::info!(rules = rules.hash(), topics = ?config.kafka.topics, group = config.kafka.group, "starting");
     let (source, sink, connection) = kafka_ends::connect(config, &rules)?;
@@ -71,7 +76,9 @@ fn run_files(
     let rejected = args.rejected.as_deref().map(Target::from_argument);
     let outputs: Vec<_> = [&accepted, &rejected].into_iter().flatten().cloned().collect();
     if outputs.is_empty() {
-        return Err(usage(anyhow!("with paths, say where records go: --accepted FILE, --rejected FILE, or both")));
+        return Err(usage(anyhow!(
+            "with paths, say where records go: --accepted FILE, --rejected FILE, or both"
+        )));
     }
     let source = FileSource::open(&inputs, config, &rules, None, failures.clone())?;
     files::check_distinct(&outputs, source.paths()).map_err(usage)?;
@@ -94,7 +101,8 @@ struct LatencyLog {
 impl LatencyLog {
     fn begin(path: Option<&Path>) -> Result<Self, Failure> {
         let Some(path) = path else { return Ok(Self { log: None, error: None }) };
-        let file = File::create(path).with_context(|| format!("--latency-log {}", path.display())).map_err(usage)?;
+        let file =
+            File::create(path).with_context(|| format!("--latency-log {}", path.display())).map_err(usage)?;
         Ok(Self { log: Some(IntervalLog::begin(BufWriter::new(file), SystemTime::now())?), error: None })
     }
 

@@ -93,8 +93,10 @@ fn run_file(
     let text = std::fs::read_to_string(file).with_context(|| file.display().to_string()).map_err(usage)?;
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let place = format!("{}:{}", file.display(), number + 1);
-        let case: Case<'_> = serde_json::from_str(line).with_context(|| format!("{place}: not a case")).map_err(usage)?;
-        let wanted_layer = args.layer.is_empty() || case.layer.as_ref().is_some_and(|layer| args.layer.contains(layer));
+        let case: Case<'_> =
+            serde_json::from_str(line).with_context(|| format!("{place}: not a case")).map_err(usage)?;
+        let wanted_layer =
+            args.layer.is_empty() || case.layer.as_ref().is_some_and(|layer| args.layer.contains(layer));
         if !wanted_layer {
             continue;
         }
@@ -119,10 +121,14 @@ fn run_file(
             if args.json {
                 let got = got.map(|got| json!({"verdict": got.verdict, "reason": got.reason}));
                 let want = json!({"verdict": want.verdict, "reason": want.reason});
-                writeln!(out, "{}", json!({
-                    "file": file.display().to_string(), "line": number + 1, "name": case.name,
-                    "profile": profile.name(), "outcome": outcome, "want": want, "got": got,
-                }))?;
+                writeln!(
+                    out,
+                    "{}",
+                    json!({
+                        "file": file.display().to_string(), "line": number + 1, "name": case.name,
+                        "profile": profile.name(), "outcome": outcome, "want": want, "got": got,
+                    })
+                )?;
             } else if let (Some(got), "failed") = (&got, outcome) {
                 writeln!(out, "{place} {} {} want {want} got {got}", case.name, profile.name())?;
             }
@@ -139,7 +145,9 @@ impl Case<'_> {
             Profile::Lenient => {
                 Decision { verdict: lenient.unwrap_or(&self.expect).to_owned(), reason: None }
             }
-            Profile::Page | Profile::Strict => Decision { verdict: self.expect.clone(), reason: self.reason.clone() },
+            Profile::Page | Profile::Strict => {
+                Decision { verdict: self.expect.clone(), reason: self.reason.clone() }
+            }
         }
     }
 
@@ -160,14 +168,16 @@ impl Case<'_> {
             }
             _ => anyhow::bail!("found none or several, allowed: one of envelope, raw and raw_b64"),
         };
-        let verdict = Judge::new(&rules).judge(&rules, binding, Payload::Bytes(payload), &mut Vec::new(), &mut NoWatch);
+        let verdict =
+            Judge::new(&rules).judge(&rules, binding, Payload::Bytes(payload), &mut Vec::new(), &mut NoWatch);
         Ok(if name == "auto" { Decision::of_detection(verdict) } else { Decision::of(verdict, name) })
     }
 }
 
 impl Decision {
     fn of(verdict: Verdict, format: &str) -> Self {
-        let reason = verdict.reason.map_or("ok", |reason| if format == "agh" { reason.wire() } else { reason.code() });
+        let reason =
+            verdict.reason.map_or("ok", |reason| if format == "agh" { reason.wire() } else { reason.code() });
         Self {
             verdict: if verdict.is_accept() { "accept" } else { "reject" }.to_owned(),
             reason: Some(reason.to_owned()),

@@ -5,8 +5,8 @@
 use toml::Spanned;
 use toml::de::{DeString, DeValue};
 
-use super::start::Start;
 use super::read::{Secret, Setting as _, Source, choice};
+use super::start::Start;
 use super::{ConfigError, FreeTable};
 
 choice! {

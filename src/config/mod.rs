@@ -14,7 +14,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 pub use error::{ConfigError, Problem};
-pub use keys::{ClockChoice, Config, Files, Kafka, Limits, Pipeline, Profile, Rules, SaslMechanism, SecurityProtocol};
+pub use keys::{
+    ClockChoice, Config, Files, Kafka, Limits, Pipeline, Profile, Rules, SaslMechanism, SecurityProtocol,
+};
 pub use owned::OWNED;
 pub use read::Secret;
 pub use start::{NoStart, Start};

@@ -67,7 +67,8 @@ impl std::fmt::Display for Start {
 }
 
 impl Setting for Start {
-    const KIND: &'static str = "\"stored\", \"beginning\", \"end\", an offset, \"-n\" for the last n, or \"s@ms\" for a time";
+    const KIND: &'static str =
+        "\"stored\", \"beginning\", \"end\", an offset, \"-n\" for the last n, or \"s@ms\" for a time";
     fn read(_: &DeValue<'_>, text: Option<&str>) -> Option<Self> {
         text?.parse().ok()
     }

@@ -6,7 +6,7 @@
 
 mod detect;
 
-pub use detect::{Claims, Claimed, Detector};
+pub use detect::{Claimed, Claims, Detector};
 
 use crate::verdict::FormatId;
 
@@ -86,7 +86,15 @@ pub static FORMATS: &[Format] = &[
         name: "bluelabel",
         family: "bluelabel",
         discriminators: &["protocol_version", "sender_id", "recipient_id"],
-        required: &["type", "protocol_version", "sender_id", "recipient_id", "timestamp", "task_id", "payload"],
+        required: &[
+            "type",
+            "protocol_version",
+            "sender_id",
+            "recipient_id",
+            "timestamp",
+            "task_id",
+            "payload",
+        ],
         has_envelope: false,
         bounds_numbers: true,
         schema: include_str!("../../configs/schemas/bluelabel.json"),

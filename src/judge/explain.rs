@@ -48,7 +48,9 @@ pub fn explain(judge: &mut Judge, rules: &Rules, binding: Binding, payload: Payl
         for failure in all.0.iter().take(FINDINGS_MAX) {
             let mut at = Vec::new();
             tape.write_pointer(failure.at, &mut at);
-            let explanation = program.map(|program| program.explain(*failure, tape)).filter(|explanation| !explanation.keyword.is_empty());
+            let explanation = program
+                .map(|program| program.explain(*failure, tape))
+                .filter(|explanation| !explanation.keyword.is_empty());
             findings.push(finding(failure.reason, &at, explanation));
         }
     });
@@ -69,9 +71,13 @@ pub fn explain(judge: &mut Judge, rules: &Rules, binding: Binding, payload: Payl
 fn finding(reason: Reason, at: &[u8], explanation: Option<Explanation>) -> Finding {
     let at = String::from_utf8_lossy(at).into_owned();
     match explanation {
-        Some(Explanation { schema, keyword, expected, found, .. }) => {
-            Finding { reason, at, keyword: Some((keyword.to_owned(), schema)), expected: Some(expected), found: Some(found) }
-        }
+        Some(Explanation { schema, keyword, expected, found, .. }) => Finding {
+            reason,
+            at,
+            keyword: Some((keyword.to_owned(), schema)),
+            expected: Some(expected),
+            found: Some(found),
+        },
         None => Finding { reason, at, keyword: None, expected: None, found: None },
     }
 }
@@ -82,7 +88,9 @@ fn syntax_error(reason: Reason, payload: Payload<'_>) -> Option<String> {
     match reason {
         Reason::JsonSyntax => match std::str::from_utf8(payload) {
             Err(error) => Some(format!("a byte that is not UTF-8 at position {}", error.valid_up_to())),
-            Ok(text) => serde_json::from_str::<serde::de::IgnoredAny>(text).err().map(|error| error.to_string()),
+            Ok(text) => {
+                serde_json::from_str::<serde::de::IgnoredAny>(text).err().map(|error| error.to_string())
+            }
         },
         Reason::TooBig => Some(format!("{} bytes", payload.len())),
         _ => None,

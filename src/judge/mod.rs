@@ -45,7 +45,10 @@ impl Judge {
     /// A judge with memory for documents within the rules' limits.
     #[must_use]
     pub fn new(rules: &Rules) -> Self {
-        Self { parser: Parser::new(usize::from(rules.limits().depth_max)), scratch: program::Scratch::default() }
+        Self {
+            parser: Parser::new(usize::from(rules.limits().depth_max)),
+            scratch: program::Scratch::default(),
+        }
     }
 
     /// Judges one payload. On a reject, `pointer` gets the JSON pointer of what failed.

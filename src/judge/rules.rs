@@ -42,7 +42,8 @@ impl Rules {
     /// Compiles the rules of a configuration.
     pub fn compile(config: &config::Config) -> Result<Self, RulesError> {
         let binding = |key: &str, name: &str| {
-            Binding::from_name(name).ok_or_else(|| RulesError::Format { key: key.to_owned(), found: name.to_owned() })
+            Binding::from_name(name)
+                .ok_or_else(|| RulesError::Format { key: key.to_owned(), found: name.to_owned() })
         };
         let programs = FORMATS
             .iter()
@@ -87,7 +88,10 @@ impl Rules {
     /// How records of a topic are told apart.
     #[must_use]
     pub fn topic_binding(&self, topic: &str) -> Binding {
-        self.topic_bindings.iter().find(|(name, _)| name == topic).map_or(self.binding, |(_, binding)| *binding)
+        self.topic_bindings
+            .iter()
+            .find(|(name, _)| name == topic)
+            .map_or(self.binding, |(_, binding)| *binding)
     }
 
     pub(super) fn detector(&self) -> &Detector {

@@ -251,7 +251,11 @@ impl KafkaError {
     /// A record of ours that was not written for certain.
     #[must_use]
     pub fn undelivered(partition: i32, code: Code) -> Self {
-        Fault { text: format!("{} (output partition {partition})", code.text()), ..Fault::new("deliver a record", code) }.into()
+        Fault {
+            text: format!("{} (output partition {partition})", code.text()),
+            ..Fault::new("deliver a record", code)
+        }
+        .into()
     }
 
     /// What to do about it.

@@ -32,7 +32,13 @@ impl Stream {
     #[must_use]
     pub fn new(seed: u64, broken_per_mille: u16) -> Self {
         let (valid, broken) = samples::all();
-        Self { random: Random::new(seed), valid, broken, broken_per_mille: u64::from(broken_per_mille), written: 0 }
+        Self {
+            random: Random::new(seed),
+            valid,
+            broken,
+            broken_per_mille: u64::from(broken_per_mille),
+            written: 0,
+        }
     }
 
     /// Appends the next record to `out` and says which verdict it must get.
@@ -80,8 +86,28 @@ fn write_time(number: u64, out: &mut Vec<u8>) {
 /// Words up to about so many bytes, with an escape and a non-ASCII letter here and there, as real texts have.
 fn write_words(random: &mut Random, bytes: usize, out: &mut Vec<u8>) {
     const WORDS: &[&str] = &[
-        "review", "the", "parser", "change", "before", "merge", "café", "retry", "with", "backoff", "update", "docs",
-        "line\\nbreak", "queue", "limit", "\\\"quoted\\\"", "branch", "tests", "pass", "agent", "window", "naïve",
+        "review",
+        "the",
+        "parser",
+        "change",
+        "before",
+        "merge",
+        "café",
+        "retry",
+        "with",
+        "backoff",
+        "update",
+        "docs",
+        "line\\nbreak",
+        "queue",
+        "limit",
+        "\\\"quoted\\\"",
+        "branch",
+        "tests",
+        "pass",
+        "agent",
+        "window",
+        "naïve",
     ];
     let end = out.len() + bytes;
     loop {

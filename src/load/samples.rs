@@ -40,7 +40,10 @@ pub(super) fn all() -> (Vec<Sample>, Vec<Sample>) {
         })
         .collect();
     broken.extend(RAW.iter().map(|(text, reason)| sample(text, Some(*reason))));
-    broken.push(Sample { reason: Some(Reason::JsonSyntax), pieces: vec![Piece::Bytes(b"{\"persona\":\"\xFF\"}".to_vec())] });
+    broken.push(Sample {
+        reason: Some(Reason::JsonSyntax),
+        pieces: vec![Piece::Bytes(b"{\"persona\":\"\xFF\"}".to_vec())],
+    });
     let deep = format!("{{\"persona\":{}{}}}", "[".repeat(70), "]".repeat(70));
     broken.push(Sample { reason: Some(Reason::TooDeep), pieces: vec![Piece::Bytes(deep.into_bytes())] });
     (valid, broken)
@@ -56,7 +59,9 @@ fn sample(text: &str, reason: Option<Reason>) -> Sample {
             "uuid" => Piece::Uuid,
             "time" => Piece::Time,
             "number" => Piece::Number,
-            words => Piece::Words(words.strip_prefix("words:").and_then(|bytes| bytes.parse().ok()).unwrap_or_default()),
+            words => Piece::Words(
+                words.strip_prefix("words:").and_then(|bytes| bytes.parse().ok()).unwrap_or_default(),
+            ),
         });
         rest = after;
     }
@@ -69,7 +74,10 @@ const RAW: &[(&str, Reason)] = &[
     ("[{\"persona\":\"in an array\"}]", Reason::NotObject),
     ("\"<words:40>\"", Reason::NotObject),
     ("{\"data\":{\"envelope\":{},\"message\":{}},\"note\":\"<words:60>\"}", Reason::UnknownFormat),
-    ("{\"envelope\":{},\"persona\":\"p\",\"protocol_message\":{},\"message\":{\"type\":\"EVENT\"}}", Reason::AmbiguousFormat),
+    (
+        "{\"envelope\":{},\"persona\":\"p\",\"protocol_message\":{},\"message\":{\"type\":\"EVENT\"}}",
+        Reason::AmbiguousFormat,
+    ),
     ("{\"persona\":\"unfinished", Reason::JsonSyntax),
     ("{\"persona\":\"\\ud800 lone\"}", Reason::JsonSyntax),
 ];
@@ -92,7 +100,11 @@ const TEMPLATES: &[Template] = &[
             (r#""session_id":"session-<number>"},"#, r#""session_id":<number>},"#, Reason::WrongType),
             (r#""version":"1.0""#, r#""version":"1.1""#, Reason::BadConst),
             (r#""target_agent":"coder""#, r#""target_agent":"intern""#, Reason::BadEnum),
-            (r#""correlation_id":"issue-<number>""#, r#""correlation_id":"ticket-<number>""#, Reason::BadPattern),
+            (
+                r#""correlation_id":"issue-<number>""#,
+                r#""correlation_id":"ticket-<number>""#,
+                Reason::BadPattern,
+            ),
             (r#""timestamp":"<time>""#, r#""timestamp":"2026-02-30T10:00:00Z""#, Reason::BadFormat),
             (r#""priority":"P1"},"#, r#""priority":"P1"},"feedback":{},"#, Reason::UnknownField),
             (r#""priority":"P1""#, r#""priority":"P1","prior\u0069ty":"P2""#, Reason::DuplicateKey),

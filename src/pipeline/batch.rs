@@ -55,9 +55,10 @@ impl Payloads {
                 Some(span) => Payload::Bytes(block.payload(span)),
                 None => Payload::Tombstone,
             },
-            Self::Messages { messages, .. } => {
-                messages.get(index).and_then(kafka::Message::payload).map_or(Payload::Tombstone, Payload::Bytes)
-            }
+            Self::Messages { messages, .. } => messages
+                .get(index)
+                .and_then(kafka::Message::payload)
+                .map_or(Payload::Tombstone, Payload::Bytes),
         }
     }
 }

@@ -40,7 +40,9 @@ impl Budget {
     /// nothing else is in flight: one large record must not stop the rest.
     pub fn acquire(self: &Arc<Self>, records: u64, bytes: u64, stop: &Stop) -> Option<Permit> {
         let mut used = self.lock();
-        while used.records > 0 && (used.records + records > self.records_max || used.bytes + bytes > self.bytes_max) {
+        while used.records > 0
+            && (used.records + records > self.records_max || used.bytes + bytes > self.bytes_max)
+        {
             if stop.is_abandoned() {
                 return None;
             }

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use crate::clock::Timestamp;
 use crate::config::Config;
-use crate::files::{Event, FileError, Input, Layout, ReadOptions, Reader, Rejected, Target, WriteOptions, Writer};
+use crate::files::{
+    Event, FileError, Input, Layout, ReadOptions, Reader, Rejected, Target, WriteOptions, Writer,
+};
 use crate::formats::Binding;
 use crate::judge::Rules;
 use crate::verdict::{Reason, Step};
@@ -115,7 +117,11 @@ pub struct FileSink {
 
 impl FileSink {
     /// Creates the outputs; one that is absent drops its records.
-    pub fn create(accepted: Option<&Target>, rejected: Option<&Target>, names: Vec<String>) -> Result<Self, FileError> {
+    pub fn create(
+        accepted: Option<&Target>,
+        rejected: Option<&Target>,
+        names: Vec<String>,
+    ) -> Result<Self, FileError> {
         let create = |target: Option<&Target>| {
             target.map(|target| Writer::create(target, &WriteOptions::default())).transpose()
         };
@@ -135,10 +141,16 @@ impl FileSink {
             let Some(rejected) = &mut self.rejected else { continue };
             self.note.clear();
             let name = self.names.get(batch.partition.0 as usize).map_or("?", String::as_str);
-            route::write_note(&mut self.note, outcome.verdict, batch.pointer(*outcome), batch.rules.hash(), |out| {
-                route::write_escaped(out, name.as_bytes());
-                out.extend_from_slice(format!(":{}", span.line).as_bytes());
-            });
+            route::write_note(
+                &mut self.note,
+                outcome.verdict,
+                batch.pointer(*outcome),
+                batch.rules.hash(),
+                |out| {
+                    route::write_escaped(out, name.as_bytes());
+                    out.extend_from_slice(format!(":{}", span.line).as_bytes());
+                },
+            );
             let record = match &span.oversized {
                 Some(oversized) => Rejected::Oversized(oversized),
                 None if is_json(reason) => Rejected::Json(payload),

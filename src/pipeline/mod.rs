@@ -18,6 +18,7 @@ mod reader;
 pub mod route;
 pub mod stop;
 mod tally;
+mod threads;
 mod worker;
 mod writer;
 
@@ -36,11 +37,10 @@ use crate::histograms::{Collector, Histograms};
 use crate::judge::Rules;
 use budget::Budget;
 use stop::Stop;
+use threads::{join, stage, watch};
 
 /// LIMIT: batches that wait in front of each worker.
 const QUEUED_BATCHES_PER_WORKER: usize = 2;
-/// How often the run looks at its deadline and its histograms.
-const WATCH_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Why a run ended early.
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +55,9 @@ pub enum PipelineError {
     #[error("impossible")]
     Impossible(#[from] std::convert::Infallible),
     /// A thread panicked: a bug of ours.
-    #[error("the {thread} thread panicked: {message}; this is a bug, and nothing past the last commit was lost")]
+    #[error(
+        "the {thread} thread panicked: {message}; this is a bug, and nothing past the last commit was lost"
+    )]
     Panicked {
         /// Which one.
         thread: String,
@@ -63,7 +65,9 @@ pub enum PipelineError {
         message: String,
     },
     /// The stop deadline passed with records still in flight.
-    #[error("stopped with {records} records still in flight after the deadline of {deadline_ms} ms; they will be read again")]
+    #[error(
+        "stopped with {records} records still in flight after the deadline of {deadline_ms} ms; they will be read again"
+    )]
     Deadline {
         /// How many.
         records: u64,
@@ -116,8 +120,11 @@ pub fn run<S: Source, K: Sink>(
         let reader = stage(scope, stop, "reader", || reader::run(source, rules, &budget, stop, to_workers));
         let workers: Vec<_> = (cores.iter().enumerate())
             .map(|(number, core)| {
-                let (from_reader, to_gate, recorder) = (from_reader.clone(), to_gate.clone(), collector.recorder());
-                stage(scope, stop, &format!("worker-{number}"), || worker::run(*core, from_reader, to_gate, recorder))
+                let (from_reader, to_gate, recorder) =
+                    (from_reader.clone(), to_gate.clone(), collector.recorder());
+                stage(scope, stop, &format!("worker-{number}"), || {
+                    worker::run(*core, from_reader, to_gate, recorder)
+                })
             })
             .collect();
         drop((from_reader, to_gate));
@@ -126,7 +133,7 @@ pub fn run<S: Source, K: Sink>(
         let recorder = collector.recorder();
         let writer = stage(scope, stop, "writer", || writer::run(sink, from_gate, recorder, stop));
 
-        watch(pipeline, stop, &budget, || writer.is_finished(), || each_interval(&collector.interval()));
+        watch(pipeline, stop, || writer.is_finished(), || each_interval(&collector.interval()));
         let ended = [join(reader), join(writer)].into_iter().chain(workers.into_iter().map(join));
         let first_error = ended.filter_map(Result::err).next();
         join(gate).and_then(|tally| first_error.map_or(Ok(tally), Err))
@@ -140,62 +147,4 @@ pub fn run<S: Source, K: Sink>(
     let mut histograms = Histograms::default();
     histograms.merge(collector.total());
     Ok(Summary { tally, elapsed: started.elapsed(), histograms })
-}
-
-/// Waits until the writer has ended, giving up what is in flight when a stop takes longer than its deadline.
-fn watch(
-    pipeline: &config::Pipeline,
-    stop: &Stop,
-    budget: &Budget,
-    finished: impl Fn() -> bool,
-    mut each_interval: impl FnMut(),
-) {
-    let deadline = Duration::from_millis(u64::from(pipeline.stop_deadline_ms));
-    let mut interval_at = Instant::now() + Duration::from_secs(1);
-    while !finished() {
-        thread::sleep(WATCH_INTERVAL.min(Duration::from_millis(5) + WATCH_INTERVAL * u32::from(budget.records() > 0)));
-        if stop.asked_at().is_some_and(|asked| asked.elapsed() > deadline) {
-            stop.abandon();
-        }
-        if Instant::now() >= interval_at {
-            interval_at += Duration::from_secs(1);
-            each_interval();
-        }
-    }
-}
-
-type Handle<'scope, T> = thread::ScopedJoinHandle<'scope, Result<T, PipelineError>>;
-
-/// Starts a named thread that stops the run when it fails or panics.
-fn stage<'scope, T: Send + 'scope, E: Into<PipelineError>>(
-    scope: &'scope thread::Scope<'scope, '_>,
-    stop: &'scope Stop,
-    name: &str,
-    body: impl FnOnce() -> Result<T, E> + Send + 'scope,
-) -> Handle<'scope, T> {
-    let thread_name = name.to_owned();
-    let guarded = move || {
-        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
-        let outcome = outcome.map_err(|panic| PipelineError::Panicked { thread: thread_name, message: text_of(&*panic) });
-        let outcome = outcome.and_then(|outcome| outcome.map_err(Into::into));
-        if outcome.is_err() {
-            stop.abandon();
-        }
-        outcome
-    };
-    match thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, guarded) {
-        Ok(handle) => handle,
-        Err(error) => unreachable!("the system refuses a thread: {error}"),
-    }
-}
-
-fn join<T>(handle: Handle<'_, T>) -> Result<T, PipelineError> {
-    handle.join().unwrap_or_else(|panic| {
-        Err(PipelineError::Panicked { thread: "stage".into(), message: text_of(&*panic) })
-    })
-}
-
-fn text_of(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(ToString::to_string);
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())
 }

@@ -85,7 +85,8 @@ mod tests {
 
     #[test]
     fn the_note_has_the_documented_members() {
-        let expected = r#"{"v":1,"reason":"bad-enum","format":"olympus","at":"/a","rules":"abcd","src":"in/3/42"}"#;
+        let expected =
+            r#"{"v":1,"reason":"bad-enum","format":"olympus","at":"/a","rules":"abcd","src":"in/3/42"}"#;
         assert_eq!(note("/a").to_string(), expected);
     }
 

@@ -20,7 +20,12 @@ pub struct Tally {
 
 impl Default for Tally {
     fn default() -> Self {
-        Self { records: 0, bytes: 0, accepted: vec![0; FORMATS.len()], rejected: vec![0; Reason::ALL.len() + 1] }
+        Self {
+            records: 0,
+            bytes: 0,
+            accepted: vec![0; FORMATS.len()],
+            rejected: vec![0; Reason::ALL.len() + 1],
+        }
     }
 }
 
@@ -53,7 +58,11 @@ impl Tally {
 
     /// Accepted records of each format that has any.
     pub fn accepted_by_format(&self) -> impl Iterator<Item = (FormatId, u64)> + '_ {
-        self.accepted.iter().enumerate().filter(|(_, count)| **count > 0).map(|(id, count)| (FormatId(id as u8), *count))
+        self.accepted
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count > 0)
+            .map(|(id, count)| (FormatId(id as u8), *count))
     }
 
     /// Rejected records of each reason that has any, most frequent first.

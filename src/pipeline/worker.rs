@@ -59,7 +59,13 @@ fn judge_batch(judge: &mut Judge, batch: &mut Batch, recorder: &mut Recorder) {
         let payload = payloads.payload(index);
         let from = pointers.len() as u32;
         let verdict = if index % TIMED_ONE_IN == timed {
-            judge.judge(rules, *binding, payload, pointers, &mut StageWatch::start(recorder, TIMED_ONE_IN as u64))
+            judge.judge(
+                rules,
+                *binding,
+                payload,
+                pointers,
+                &mut StageWatch::start(recorder, TIMED_ONE_IN as u64),
+            )
         } else {
             judge.judge(rules, *binding, payload, pointers, &mut NoWatch)
         };

@@ -17,6 +17,8 @@ use crate::tape::{Node, StaticNode};
 pub struct OpIndex(pub u32);
 
 impl OpIndex {
+    /// No check of a program.
+    pub(crate) const NONE: Self = Self(u32::MAX);
     /// A member name that stands twice; no keyword of the schema.
     pub const DUPLICATE: Self = Self(0);
     /// The limit on steps was reached.

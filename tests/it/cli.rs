@@ -44,8 +44,13 @@ fn run(args: &[&str]) -> (i32, String, String) {
 }
 
 fn run_with_input(args: &[&str], input: &[u8]) -> (i32, String, String) {
-    let mut child =
-        tollgate().args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = tollgate()
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     child.stdin.take().unwrap().write_all(input).unwrap();
     text(&child.wait_with_output().unwrap())
 }
@@ -93,7 +98,8 @@ fn check_takes_standard_input_and_gives_json() {
     let lines: Vec<serde_json::Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines[0]["reason"], "missing-field");
     assert_eq!(lines[0]["format"], "olympus");
-    let reasons: Vec<_> = lines[0]["findings"].as_array().unwrap().iter().map(|f| f["reason"].clone()).collect();
+    let reasons: Vec<_> =
+        lines[0]["findings"].as_array().unwrap().iter().map(|f| f["reason"].clone()).collect();
     assert!(reasons.contains(&"wrong-type".into()), "every failure is listed: {reasons:?}");
     assert_eq!(lines[1]["reason"], "json-syntax");
     assert!(lines[1]["findings"][0]["found"].as_str().unwrap().contains("line 1 column"), "{out}");
@@ -117,7 +123,13 @@ fn a_wrong_configuration_is_refused_with_file_key_found_and_allowed() {
     let path = dir.write("t.toml", "[pipeline]\nworkerz = 3\n");
     let (code, out, err) = run(&["config", "--config", path.to_str().unwrap()]);
     assert_eq!((code, out.as_str()), (2, ""));
-    assert_eq!(err.trim(), format!("tollgate: {}:2: unknown key `pipeline.workerz`; did you mean `pipeline.workers`?", path.display()));
+    assert_eq!(
+        err.trim(),
+        format!(
+            "tollgate: {}:2: unknown key `pipeline.workerz`; did you mean `pipeline.workers`?",
+            path.display()
+        )
+    );
     let path = dir.write("t.toml", "[rules]\nformat = \"olympos\"\n");
     let (code, _, err) = run(&["config", "--config", path.to_str().unwrap()]);
     assert_eq!(code, 2);
@@ -176,8 +188,11 @@ fn odd_files_have_a_defined_result_each() {
     let from_archive = accepted.lines().count() - 2 - 2 - 1 - 1;
     assert!((1..2000).contains(&from_archive), "the archive's whole records were done: {from_archive}");
     assert!(accepted.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).unwrap() == pretty));
-    let rejected: Vec<serde_json::Value> =
-        fs::read_to_string(rejected).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let rejected: Vec<serde_json::Value> = fs::read_to_string(rejected)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     assert_eq!(rejected.len(), 1);
     assert_eq!(rejected[0]["tollgate"]["reason"], "too-big");
     assert!(rejected[0]["tollgate"]["src"].as_str().unwrap().ends_with("e-huge.ndjson:1"));
@@ -200,8 +215,16 @@ fn the_demo_is_the_same_with_any_number_of_workers() {
     let mut outputs = Vec::new();
     for workers in ["1", "2", "8"] {
         let out = dir.path().join(workers);
-        let (code, text, err) =
-            run(&["demo", "--records", "5000", "--workers", workers, "--json", "--out", out.to_str().unwrap()]);
+        let (code, text, err) = run(&[
+            "demo",
+            "--records",
+            "5000",
+            "--workers",
+            workers,
+            "--json",
+            "--out",
+            out.to_str().unwrap(),
+        ]);
         assert_eq!(code, 0, "{err}");
         let summary: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(summary["records"], 5000);
@@ -221,7 +244,9 @@ fn test_runs_case_files() {
     let envelope = envelope.trim();
     let cases = format!(
         "{}\n{}\n{}\n",
-        format_args!(r#"{{"format":"olympus","name":"good","envelope":{envelope},"expect":"accept","reason":"ok"}}"#),
+        format_args!(
+            r#"{{"format":"olympus","name":"good","envelope":{envelope},"expect":"accept","reason":"ok"}}"#
+        ),
         r#"{"format":"auto","name":"found","envelope":{"envelope":{},"message":{}},"expect":"alfred","lenient":"alfred"}"#,
         r#"{"format":"olympus","name":"wrong","raw":"[]","expect":"reject","reason":"json-syntax","layer":"parse"}"#,
     );
@@ -229,9 +254,12 @@ fn test_runs_case_files() {
     let (code, out, err) = run(&["test", path.to_str().unwrap()]);
     assert_eq!(code, 1, "{err}");
     let place = path.display();
-    let wanted = format!("{place}:3 wrong strict want reject/json-syntax got reject/not-object\n5 passed, 1 failed, 0 skipped\n");
+    let wanted = format!(
+        "{place}:3 wrong strict want reject/json-syntax got reject/not-object\n5 passed, 1 failed, 0 skipped\n"
+    );
     assert_eq!(out, wanted);
-    let (code, out, _) = run(&["test", "--profile", "lenient", "--layer", "parse", "--json", path.to_str().unwrap()]);
+    let (code, out, _) =
+        run(&["test", "--profile", "lenient", "--layer", "parse", "--json", path.to_str().unwrap()]);
     assert_eq!(code, 0);
     let line: serde_json::Value = serde_json::from_str(out.trim()).unwrap();
     assert_eq!((line["outcome"].as_str(), line["name"].as_str()), (Some("passed"), Some("wrong")));

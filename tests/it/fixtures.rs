@@ -22,14 +22,16 @@ struct Fixture {
 fn fixtures() -> Vec<Fixture> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let mut found = Vec::new();
-    for format in fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()) {
+    for format in fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir())
+    {
         for side in ["valid", "invalid"] {
             for entry in fs::read_dir(format.join(side)).into_iter().flatten() {
                 let path = entry.unwrap().path();
                 let name = path.file_stem().unwrap().to_string_lossy().into_owned();
                 let reason = (side == "invalid").then(|| {
                     let code = name.split("--").next().unwrap();
-                    Reason::from_code(code).unwrap_or_else(|| panic!("{}: {code} is a reason", path.display()))
+                    Reason::from_code(code)
+                        .unwrap_or_else(|| panic!("{}: {code} is a reason", path.display()))
                 });
                 let format = format.file_name().unwrap().to_string_lossy().into_owned();
                 found.push(Fixture { payload: fs::read(&path).unwrap(), path, format, reason });

@@ -18,7 +18,8 @@ fn resident_bytes(pid: u32) -> u64 {
 fn a_slow_sink_makes_the_reader_wait() {
     const INPUT_BYTES: usize = 1 << 30;
     const RESIDENT_BYTES_MAX: u64 = 200 << 20;
-    let line = [fs::read_to_string("tests/fixtures/olympus/valid/escaped-names.json").unwrap().trim(), "\n"].concat();
+    let line = [fs::read_to_string("tests/fixtures/olympus/valid/escaped-names.json").unwrap().trim(), "\n"]
+        .concat();
     let chunk = line.repeat((1 << 20) / line.len());
     let mut child = tollgate()
         .args(["run", "-", "--accepted", "-"])
@@ -65,7 +66,8 @@ fn a_slow_sink_makes_the_reader_wait() {
 fn a_signal_ends_the_run_in_order() {
     let dir = TempDir::new("signal");
     let accepted = dir.path().join("accepted.ndjson");
-    let line = [fs::read_to_string("tests/fixtures/olympus/valid/escaped-names.json").unwrap().trim(), "\n"].concat();
+    let line = [fs::read_to_string("tests/fixtures/olympus/valid/escaped-names.json").unwrap().trim(), "\n"]
+        .concat();
     let mut child = tollgate()
         .args(["run", "-", "--accepted", accepted.to_str().unwrap()])
         .stdin(Stdio::piped())
@@ -79,7 +81,8 @@ fn a_signal_ends_the_run_in_order() {
         while started.elapsed() < Duration::from_secs(20) && stdin.write_all(line.as_bytes()).is_ok() {}
     });
     std::thread::sleep(Duration::from_millis(500));
-    let killed = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    let killed =
+        std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
     let status = child.wait().unwrap();
     feeder.join().unwrap();

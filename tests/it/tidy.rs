@@ -84,7 +84,10 @@ fn modules_use_only_those_below_them() {
         for used in text.split("crate::").skip(1) {
             let used: String = used.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
             if order.contains(&used.as_str()) {
-                assert!(place(&used) >= place(module), "{file} uses {used}, which stands above {module} in lib.rs");
+                assert!(
+                    place(&used) >= place(module),
+                    "{file} uses {used}, which stands above {module} in lib.rs"
+                );
             }
         }
     }
@@ -93,9 +96,13 @@ fn modules_use_only_those_below_them() {
 #[test]
 fn unsafe_and_foreign_libraries_have_one_home_each() {
     for (file, text) in rust_files("src") {
-        let code = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
+        let code =
+            text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
         let in_raw = file.starts_with("src/kafka/raw/");
-        assert!(in_raw || !code.contains("unsafe ") || code.contains("unsafe_code"), "{file} has unsafe code");
+        assert!(
+            in_raw || !code.contains("unsafe ") || code.contains("unsafe_code"),
+            "{file} has unsafe code"
+        );
         assert!(file.starts_with("src/kafka/") || !code.contains("rdkafka::"), "{file} names rdkafka");
         assert!(file == "src/tape.rs" || !code.contains("simd_json::"), "{file} names simd-json");
         for left_over in ["todo!(", "unimplemented!(", "dbg!(", "FIXME", "XXX"] {
@@ -110,12 +117,27 @@ fn unsafe_and_foreign_libraries_have_one_home_each() {
 #[test]
 fn the_top_level_is_tidy() {
     let allowed = [
-        "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "Cargo.lock", "Cargo.toml", "LICENSE", "README.md",
-        "benches", "configs", "flamegraphs", "scripts", "src", "target", "tests",
+        "ARCHITECTURE.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "Cargo.lock",
+        "Cargo.toml",
+        "LICENSE",
+        "README.md",
+        "benches",
+        "configs",
+        "flamegraphs",
+        "scripts",
+        "src",
+        "target",
+        "tests",
     ];
     for entry in fs::read_dir(root()).unwrap() {
         let name = entry.unwrap().file_name().to_string_lossy().into_owned();
-        assert!(name.starts_with('.') || allowed.contains(&name.as_str()), "{name} does not belong to the top level");
+        assert!(
+            name.starts_with('.') || allowed.contains(&name.as_str()),
+            "{name} does not belong to the top level"
+        );
     }
     for needed in ["Cargo.toml", "src", "benches", "configs", "scripts", "tests", "flamegraphs"] {
         assert!(root().join(needed).exists(), "{needed} is there");

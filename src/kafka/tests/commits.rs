@@ -1,6 +1,7 @@
 //! Commits, what is read back, and where a consumer starts.
 
 use super::*;
+use crate::config::Start;
 
 #[test]
 fn what_is_committed_is_read_back_with_its_text() {

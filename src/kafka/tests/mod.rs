@@ -11,6 +11,7 @@ mod records;
 mod settings;
 mod transactions;
 
+use crate::config::Start;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;

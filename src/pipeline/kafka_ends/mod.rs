@@ -15,8 +15,8 @@ use std::time::Duration;
 use crate::config::{Config, SecurityProtocol};
 use crate::judge::Rules;
 use crate::kafka::{ClientSettings, Consumer, ConsumerSettings, KafkaError, Producer, ProducerSettings};
-use progress::Progress;
 pub use progress::Flight;
+use progress::Progress;
 pub use sink::KafkaSink;
 pub use source::KafkaSource;
 
@@ -76,16 +76,23 @@ pub fn check(config: &Config) -> Result<(), KafkaSettingsError> {
 }
 
 /// Connects: looks the topics up, subscribes, and makes the producer.
-pub fn connect(config: &Config, rules: &Rules) -> Result<(KafkaSource, KafkaSink, Connection), anyhow::Error> {
+pub fn connect(
+    config: &Config,
+    rules: &Rules,
+) -> Result<(KafkaSource, KafkaSink, Connection), anyhow::Error> {
     let kafka = &config.kafka;
-    let producer = Producer::new(ProducerSettings { client: client(config)?, ..ProducerSettings::default() })?;
+    let producer =
+        Producer::new(ProducerSettings { client: client(config)?, ..ProducerSettings::default() })?;
     let outputs = sink::Outputs::look_up(kafka, producer, LOOK_UP_WAIT)?;
 
     let progress = Arc::new(Progress::default());
     let topics: Vec<_> = kafka.topics.iter().map(String::as_str).collect();
     let mut settings = ConsumerSettings::new(&kafka.brokers, &kafka.group, &topics);
     settings.client = client(config)?;
-    settings.client.pass_through.insert(0, ("session.timeout.ms".into(), kafka.session_timeout_ms.to_string()));
+    settings
+        .client
+        .pass_through
+        .insert(0, ("session.timeout.ms".into(), kafka.session_timeout_ms.to_string()));
     settings.start = kafka.start;
     let deadline = Duration::from_millis(u64::from(kafka.revoke_deadline_ms));
     let listener = progress::DrainOnRevoke { progress: Arc::clone(&progress), deadline };
@@ -100,12 +107,11 @@ pub fn connect(config: &Config, rules: &Rules) -> Result<(KafkaSource, KafkaSink
 }
 
 fn client(config: &Config) -> Result<ClientSettings, KafkaSettingsError> {
-    Ok(ClientSettings {
-        brokers: config.kafka.brokers.clone(),
-        client_id: "tollgate".into(),
-        pass_through: pass_through(config)?,
-        ..ClientSettings::default()
-    })
+    let mut client = ClientSettings::default();
+    client.brokers.clone_from(&config.kafka.brokers);
+    client.client_id.push_str("tollgate");
+    client.pass_through = pass_through(config)?;
+    Ok(client)
 }
 
 /// The keys of librdkafka: security from our own keys, then what the user passes through.

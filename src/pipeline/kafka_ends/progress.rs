@@ -70,7 +70,9 @@ impl Progress {
     /// Commits what was delivered and not committed, of the given partitions or of all.
     pub(super) fn commit(&self, only: Option<&[Key]>) -> Result<(), KafkaError> {
         let due: Vec<(Key, PartitionOffset)> = (self.lock().iter())
-            .filter(|(key, state)| state.delivered > state.committed && only.is_none_or(|only| only.contains(key)))
+            .filter(|(key, state)| {
+                state.delivered > state.committed && only.is_none_or(|only| only.contains(key))
+            })
             .map(|(key, state)| (*key, PartitionOffset::new(&state.topic, key.1, state.delivered)))
             .collect();
         let Some(committer) = self.committer.get().filter(|_| !due.is_empty()) else { return Ok(()) };

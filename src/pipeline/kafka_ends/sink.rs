@@ -45,7 +45,11 @@ pub(super) struct Outputs {
 
 impl Outputs {
     /// Looks the output topics up; one that does not exist is an error now, not when its first record comes.
-    pub(super) fn look_up(kafka: &config::Kafka, mut producer: Producer, wait: Duration) -> Result<Self, KafkaError> {
+    pub(super) fn look_up(
+        kafka: &config::Kafka,
+        mut producer: Producer,
+        wait: Duration,
+    ) -> Result<Self, KafkaError> {
         let cluster = producer.cluster()?;
         let mut by_topic = Vec::new();
         for input in &kafka.topics {
@@ -118,7 +122,8 @@ impl KafkaSink {
         rules_hash: &str,
         stop: &Stop,
     ) -> Result<(), SinkError> {
-        let Some(output) = self.outputs.as_ref().and_then(|outputs| outputs.by_topic.get(input)).cloned() else {
+        let Some(output) = self.outputs.as_ref().and_then(|outputs| outputs.by_topic.get(input)).cloned()
+        else {
             unreachable!("only configured topics are read");
         };
         let (partition, offset) = (message.partition(), message.offset());
@@ -152,7 +157,9 @@ impl KafkaSink {
         // Reports come in runs of one batch, so look each batch up once per run.
         for run in deliveries.chunk_by(|left, right| left.tag == right.tag) {
             let Some(first) = run.first() else { continue };
-            if let Some((partition, code)) = run.iter().find_map(|report| Some((report.partition, report.outcome.err()?))) {
+            if let Some((partition, code)) =
+                run.iter().find_map(|report| Some((report.partition, report.outcome.err()?)))
+            {
                 return Err(KafkaError::undelivered(partition, code).into());
             }
             let Some(partition) = self.partition_of.get(&first.tag) else { continue };
@@ -214,7 +221,9 @@ impl KafkaSink {
 impl Sink for KafkaSink {
     fn write(&mut self, batch: Batch, stop: &Stop, _: &mut Vec<Receipt>) -> Result<(), SinkError> {
         let Batch { partition, payloads, outcomes, pointers, rules, permit, read_at, since, .. } = batch;
-        let Payloads::Messages { messages, flight } = payloads else { unreachable!("Kafka is read as messages") };
+        let Payloads::Messages { messages, flight } = payloads else {
+            unreachable!("Kafka is read as messages")
+        };
         let input = (partition.0 >> 32) as usize;
         let next = messages.last().map_or(0, |message| message.offset() + 1);
         let tag = self.next_tag;
@@ -223,7 +232,8 @@ impl Sink for KafkaSink {
         self.partition_of.insert(tag, partition.0);
         self.flying.entry(partition.0).or_default().push_back(flying);
         for (message, outcome) in messages.into_iter().zip(outcomes) {
-            let pointer = pointers.get(outcome.pointer.0 as usize..outcome.pointer.1 as usize).unwrap_or_default();
+            let pointer =
+                pointers.get(outcome.pointer.0 as usize..outcome.pointer.1 as usize).unwrap_or_default();
             self.produce(input, message, outcome, pointer, rules.hash(), stop)?;
         }
         self.next_tag += 1;

@@ -12,8 +12,8 @@ use crate::kafka::{KafkaError, PartitionBatch, RecordTime};
 
 use super::super::batch::{Partition, Payloads};
 use super::super::{Intake, Read, Source, SourceError};
-use super::progress::Progress;
 use super::SharedConsumer;
+use super::progress::Progress;
 
 /// How long a read waits for the first record.
 const READ_WAIT: Duration = Duration::from_millis(100);
@@ -34,7 +34,12 @@ pub struct KafkaSource {
 }
 
 impl KafkaSource {
-    pub(super) fn new(consumer: SharedConsumer, progress: Arc<Progress>, config: &Config, rules: &Rules) -> Self {
+    pub(super) fn new(
+        consumer: SharedConsumer,
+        progress: Arc<Progress>,
+        config: &Config,
+        rules: &Rules,
+    ) -> Self {
         Self {
             consumer,
             progress,
@@ -58,7 +63,9 @@ impl KafkaSource {
     fn now(&self, batch: &PartitionBatch) -> Option<Timestamp> {
         let millis = match (batch.messages.last()?.time(), self.clock) {
             (_, ClockChoice::Wall) | (RecordTime::None, _) => None,
-            (RecordTime::Append(millis), _) | (RecordTime::Create(millis), ClockChoice::Record) => Some(millis),
+            (RecordTime::Append(millis), _) | (RecordTime::Create(millis), ClockChoice::Record) => {
+                Some(millis)
+            }
             (RecordTime::Create(_), ClockChoice::Auto) => None,
         };
         millis.map(Timestamp::from_millis)

@@ -1,0 +1,72 @@
+//! The run's threads: named, guarded against panics, and watched while they work.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::config;
+
+use super::PipelineError;
+use super::stop::Stop;
+
+/// How often the run looks at its deadline; also how late a run can notice that it has ended.
+const WATCH_INTERVAL: Duration = Duration::from_millis(5);
+/// How often histograms are gathered.
+const HISTOGRAM_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Waits until the writer has ended, giving up what is in flight when a stop takes longer than its deadline.
+pub(super) fn watch(
+    pipeline: &config::Pipeline,
+    stop: &Stop,
+    finished: impl Fn() -> bool,
+    mut each_interval: impl FnMut(),
+) {
+    let deadline = Duration::from_millis(u64::from(pipeline.stop_deadline_ms));
+    let mut interval_at = Instant::now() + HISTOGRAM_INTERVAL;
+    while !finished() {
+        thread::sleep(WATCH_INTERVAL);
+        if stop.asked_at().is_some_and(|asked| asked.elapsed() > deadline) {
+            stop.abandon();
+        }
+        if Instant::now() >= interval_at {
+            interval_at += HISTOGRAM_INTERVAL;
+            each_interval();
+        }
+    }
+}
+
+pub(super) type Handle<'scope, T> = thread::ScopedJoinHandle<'scope, Result<T, PipelineError>>;
+
+/// Starts a named thread that stops the run when it fails or panics.
+pub(super) fn stage<'scope, T: Send + 'scope, E: Into<PipelineError>>(
+    scope: &'scope thread::Scope<'scope, '_>,
+    stop: &'scope Stop,
+    name: &str,
+    body: impl FnOnce() -> Result<T, E> + Send + 'scope,
+) -> Handle<'scope, T> {
+    let thread_name = name.to_owned();
+    let guarded = move || {
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
+        let outcome = outcome
+            .map_err(|panic| PipelineError::Panicked { thread: thread_name, message: text_of(&*panic) });
+        let outcome = outcome.and_then(|outcome| outcome.map_err(Into::into));
+        if outcome.is_err() {
+            stop.abandon();
+        }
+        outcome
+    };
+    match thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, guarded) {
+        Ok(handle) => handle,
+        Err(error) => unreachable!("the system refuses a thread: {error}"),
+    }
+}
+
+pub(super) fn join<T>(handle: Handle<'_, T>) -> Result<T, PipelineError> {
+    handle.join().unwrap_or_else(|panic| {
+        Err(PipelineError::Panicked { thread: "stage".into(), message: text_of(&*panic) })
+    })
+}
+
+fn text_of(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())
+}
