@@ -3,6 +3,8 @@
 //! `cargo bench --bench judge`. The records are those of `tollgate demo`, streamed, so that branches are not learned by
 //! heart; throughput is in records.
 
+#![expect(clippy::expect_used, reason = "a bench that cannot start should say why and end")]
+
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use tollgate::config::Config;
 use tollgate::formats::Binding;

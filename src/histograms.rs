@@ -1,7 +1,7 @@
 //! Latency histograms of every stage: recorded without locks, merged by whoever asks.
 //!
 //! Each thread owns one set and hands it over a channel now and then, at a batch's end; the collector merges the sets
-//! into the running interval and the total, and writes them as HdrHistogram files. Recording takes no lock and
+//! into the running interval and the total, and writes them as `HdrHistogram` files. Recording takes no lock and
 //! allocates nothing.
 
 use std::io::Write;

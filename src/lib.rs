@@ -28,7 +28,7 @@
 //! - [`config`]: the configuration, every key defined once.
 //! - [`verdict`]: the verdict and the closed list of reasons.
 //! - [`tape`]: the parsed form of a payload; the only place that calls simd-json.
-//! - [`clock`]: time.
+//! - [`clock`][]: time.
 
 pub mod cli;
 pub mod clock;

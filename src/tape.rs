@@ -186,13 +186,12 @@ fn parse_wide<'a>(
     }
     // `wide[k].node` holds the ordinal among the document's numbers so far; turn it into the node's index.
     let mut pending = wide.iter_mut().peekable();
-    let mut ordinal = 0;
-    for (index, node) in tape.0.iter_mut().enumerate().filter(|(_, node)| is_number(node)) {
-        if let Some(entry) = pending.next_if(|entry| entry.node.0 == ordinal) {
+    let numbers = tape.0.iter_mut().enumerate().filter(|(_, node)| is_number(node));
+    for (ordinal, (index, node)) in numbers.enumerate() {
+        if let Some(entry) = pending.next_if(|entry| entry.node.0 as usize == ordinal) {
             entry.node = NodeIndex(index as u32);
             *node = Node::Static(StaticNode::F64(nearest_double(payload, *entry)));
         }
-        ordinal += 1;
     }
     Ok(())
 }

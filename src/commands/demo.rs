@@ -156,10 +156,10 @@ fn show_progress(args: &Demo, meters: &Meters, done: &Stop) {
 
 /// The floor: simd-json's tape of the same bytes, on one core, without reading or writing.
 fn parse_alone(input: &Path) -> Result<Duration, Failure> {
-    let mut reader = Reader::open(&[Input::from_argument(input)], &ReadOptions::default())?;
+    let reader = Reader::open(&[Input::from_argument(input)], &ReadOptions::default())?;
     let mut parser = Parser::new(usize::from(Config::default().limits.depth_max));
     let mut spent = Duration::ZERO;
-    while let Some(event) = reader.next() {
+    for event in reader {
         let Event::Block(block) = event else { continue };
         let started = Instant::now();
         for span in &block.spans {

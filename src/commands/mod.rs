@@ -94,9 +94,9 @@ fn start_log(cli: &Cli) -> Result<(), Failure> {
     let builder =
         tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(colours);
     if cli.log_json {
-        builder.json().init()
+        builder.json().init();
     } else {
-        builder.with_target(false).init()
+        builder.with_target(false).init();
     }
     Ok(())
 }

@@ -187,11 +187,10 @@ impl Decision {
     /// In cases for detection, the verdict is the format that was found.
     fn of_detection(verdict: Verdict) -> Self {
         let found = match (verdict.reason, verdict.format) {
-            (Some(Reason::UnknownFormat), _) => "unknown",
+            (Some(Reason::UnknownFormat), _) | (None, None) => "unknown",
             (Some(Reason::AmbiguousFormat), _) => "ambiguous",
             (_, Some(format)) => formats::name(format),
             (Some(reason), None) => reason.code(),
-            (None, None) => "unknown",
         };
         Self { verdict: found.to_owned(), reason: None }
     }

@@ -208,7 +208,7 @@ sections! {
         session_timeout_ms: u32 = 10_000, "1000 to 300000", |ms| (1_000..=300_000).contains(ms);
         /// How long a revoked partition's records may take to be written and committed.
         revoke_deadline_ms: u32 = 5_000, "0 to 60000", |ms| *ms <= 60_000;
-        /// "plaintext", "ssl", "sasl_plaintext" or "sasl_ssl".
+        /// `plaintext`, `ssl`, `sasl_plaintext` or `sasl_ssl`.
         security_protocol: SecurityProtocol = SecurityProtocol::Plaintext, "", |_| true;
         /// "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512" or "OAUTHBEARER"; used with a sasl_… protocol.
         sasl_mechanism: SaslMechanism = SaslMechanism::ScramSha512, "", |_| true;

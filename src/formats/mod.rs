@@ -123,7 +123,7 @@ impl FormatSet {
     /// The one format in the set, if it is exactly one.
     #[must_use]
     pub fn single(self) -> Option<FormatId> {
-        (self.0.count_ones() == 1).then_some(FormatId(self.0.trailing_zeros() as u8))
+        self.0.is_power_of_two().then_some(FormatId(self.0.trailing_zeros() as u8))
     }
 }
 
@@ -160,4 +160,10 @@ impl Binding {
 #[must_use]
 pub fn name(id: FormatId) -> &'static str {
     FORMATS.get(usize::from(id.0)).map_or("?", |format| format.name)
+}
+
+/// Whether numbers beyond a double's range are refused; agh carries any number.
+#[must_use]
+pub fn bounds_numbers(id: FormatId) -> bool {
+    FORMATS.get(usize::from(id.0)).is_none_or(|format| format.bounds_numbers)
 }

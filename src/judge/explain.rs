@@ -60,10 +60,10 @@ pub fn explain(judge: &mut Judge, rules: &Rules, binding: Binding, payload: Payl
     }
     // The fast path's failure decides and stands first; the others keep the order in which they were found.
     let at = String::from_utf8_lossy(&pointer);
-    if let Some(deciding) = findings.iter().position(|finding| finding.reason == reason && finding.at == at) {
-        if let Some(ahead) = findings.get_mut(..=deciding) {
-            ahead.rotate_right(1);
-        }
+    if let Some(deciding) = findings.iter().position(|finding| finding.reason == reason && finding.at == at)
+        && let Some(ahead) = findings.get_mut(..=deciding)
+    {
+        ahead.rotate_right(1);
     }
     Explained { verdict, findings, more }
 }

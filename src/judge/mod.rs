@@ -18,7 +18,7 @@ pub use explain::{Explained, Finding, explain};
 pub use rules::{Rules, RulesError};
 pub use watch::{NoWatch, StageWatch, Watch};
 
-use crate::formats::{Binding, Claimed};
+use crate::formats::{self, Binding, Claimed};
 use crate::histograms::Stage;
 use crate::program::{self, AllFailures, Failure, FirstFailure, Observer};
 use crate::tape::{Malformed, Node, NodeIndex, Parser, Tape};
@@ -161,7 +161,7 @@ fn shape<O: Observer>(
         return ControlFlow::Break(());
     }
     match tape.first_overflow() {
-        Some(at) if rules.bounds_numbers(format) => observer.failed(Failure::of(Reason::NumberRange, at)),
+        Some(at) if formats::bounds_numbers(format) => observer.failed(Failure::of(Reason::NumberRange, at)),
         _ => ControlFlow::Continue(()),
     }
 }

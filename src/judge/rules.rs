@@ -101,11 +101,6 @@ impl Rules {
     pub(super) fn program(&self, format: FormatId) -> Option<&Program> {
         self.programs.get(usize::from(format.0))
     }
-
-    /// Whether numbers beyond a double's range are refused; agh carries any number.
-    pub(super) fn bounds_numbers(&self, format: FormatId) -> bool {
-        FORMATS.get(usize::from(format.0)).is_some_and(|format| format.bounds_numbers)
-    }
 }
 
 /// SHA-256 over everything that can change a verdict, shortened to 16 hex digits.
@@ -130,5 +125,9 @@ fn hash(config: &config::Config) -> String {
     add(&config.limits.payload_bytes_max.to_string());
     add(&config.limits.depth_max.to_string());
     let digest = context.finish();
-    digest.as_ref().iter().take(HEX_DIGITS / 2).map(|byte| format!("{byte:02x}")).collect()
+    let mut text = String::with_capacity(HEX_DIGITS);
+    for byte in digest.as_ref().iter().take(HEX_DIGITS / 2) {
+        text.push_str(&format!("{byte:02x}"));
+    }
+    text
 }

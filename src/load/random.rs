@@ -23,6 +23,6 @@ impl Random {
     /// A number below `bound` (0 if the bound is 0).
     pub fn below(&mut self, bound: u64) -> u64 {
         // The high half of a wide product: no division, and a bias far below what a sample could show.
-        (u128::from(self.next()) * u128::from(bound) >> 64) as u64
+        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 }

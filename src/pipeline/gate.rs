@@ -4,7 +4,6 @@
 //! ledger stand here, because they must see records in order.
 
 use std::collections::{BTreeMap, HashMap};
-use std::convert::Infallible;
 use std::time::Instant;
 
 use crossbeam::channel::{Receiver, Sender};
@@ -17,11 +16,11 @@ use super::tally::{Meters, Tally};
 
 /// Passes batches on in order until the workers have ended.
 pub(super) fn run(
-    from_workers: Receiver<Batch>,
-    to_writer: Sender<Batch>,
+    from_workers: &Receiver<Batch>,
+    to_writer: &Sender<Batch>,
     mut recorder: Recorder,
     meters: &Meters,
-) -> Result<Tally, Infallible> {
+) -> Tally {
     let mut tally = Tally::default();
     let mut epochs = HashMap::new();
     // LIMIT: as many batches as the budget lets be in flight.
@@ -40,11 +39,11 @@ pub(super) fn run(
             batch.since = now;
             recorder.tick(now);
             if to_writer.send(batch).is_err() {
-                return Ok(tally);
+                return tally;
             }
         }
     }
-    Ok(tally)
+    tally
 }
 
 /// Whether no newer epoch of the partition was seen; batches arrive here in the order in which they were read.

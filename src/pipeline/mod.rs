@@ -51,9 +51,6 @@ pub enum PipelineError {
     /// The sink failed.
     #[error("writing: {0}")]
     Sink(#[from] SinkError),
-    /// Never: for stages that cannot fail.
-    #[error("impossible")]
-    Impossible(#[from] std::convert::Infallible),
     /// A thread panicked: a bug of ours.
     #[error(
         "the {thread} thread panicked: {message}; this is a bug, and nothing past the last commit was lost"
@@ -112,30 +109,34 @@ pub fn run<S: Source, K: Sink>(
     let mut collector = Collector::default();
     let started = Instant::now();
 
+    let budget = &budget;
     let outcome = thread::scope(|scope| {
         let (to_workers, from_reader) = bounded(cores.len() * QUEUED_BATCHES_PER_WORKER);
         let (to_gate, from_workers) = bounded(cores.len() * QUEUED_BATCHES_PER_WORKER);
         let (to_writer, from_gate) = bounded(QUEUED_BATCHES_PER_WORKER);
 
-        let reader = stage(scope, stop, "reader", || reader::run(source, rules, &budget, stop, to_workers));
+        let reader =
+            stage(scope, stop, "reader", move || Ok(reader::run(source, rules, budget, stop, &to_workers)?));
         let workers: Vec<_> = (cores.iter().enumerate())
             .map(|(number, core)| {
                 let (from_reader, to_gate, recorder) =
                     (from_reader.clone(), to_gate.clone(), collector.recorder());
-                stage(scope, stop, &format!("worker-{number}"), || {
-                    worker::run(*core, from_reader, to_gate, recorder)
+                stage(scope, stop, &format!("worker-{number}"), move || {
+                    worker::run(*core, &from_reader, &to_gate, recorder);
+                    Ok(())
                 })
             })
             .collect();
         drop((from_reader, to_gate));
         let recorder = collector.recorder();
-        let gate = stage(scope, stop, "gate", || gate::run(from_workers, to_writer, recorder, meters));
+        let gate =
+            stage(scope, stop, "gate", move || Ok(gate::run(&from_workers, &to_writer, recorder, meters)));
         let recorder = collector.recorder();
-        let writer = stage(scope, stop, "writer", || writer::run(sink, from_gate, recorder, stop));
+        let writer = stage(scope, stop, "writer", move || Ok(writer::run(sink, &from_gate, recorder, stop)?));
 
         watch(pipeline, stop, || writer.is_finished(), || each_interval(&collector.interval()));
-        let ended = [join(reader), join(writer)].into_iter().chain(workers.into_iter().map(join));
-        let first_error = ended.filter_map(Result::err).next();
+        let mut ended = [join(reader), join(writer)].into_iter().chain(workers.into_iter().map(join));
+        let first_error = ended.find_map(Result::err);
         join(gate).and_then(|tally| first_error.map_or(Ok(tally), Err))
     });
     each_interval(&collector.interval());

@@ -62,7 +62,7 @@ pub(super) fn run<S: Source>(
     rules: &Arc<Rules>,
     budget: &Arc<Budget>,
     stop: &Stop,
-    to_workers: Sender<Batch>,
+    to_workers: &Sender<Batch>,
 ) -> Result<(), SourceError> {
     let mut number = 0;
     while !stop.is_asked() {

@@ -37,18 +37,18 @@ pub(super) fn watch(
 pub(super) type Handle<'scope, T> = thread::ScopedJoinHandle<'scope, Result<T, PipelineError>>;
 
 /// Starts a named thread that stops the run when it fails or panics.
-pub(super) fn stage<'scope, T: Send + 'scope, E: Into<PipelineError>>(
+pub(super) fn stage<'scope, T: Send + 'scope>(
     scope: &'scope thread::Scope<'scope, '_>,
     stop: &'scope Stop,
     name: &str,
-    body: impl FnOnce() -> Result<T, E> + Send + 'scope,
+    body: impl FnOnce() -> Result<T, PipelineError> + Send + 'scope,
 ) -> Handle<'scope, T> {
     let thread_name = name.to_owned();
     let guarded = move || {
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
         let outcome = outcome
             .map_err(|panic| PipelineError::Panicked { thread: thread_name, message: text_of(&*panic) });
-        let outcome = outcome.and_then(|outcome| outcome.map_err(Into::into));
+        let outcome = outcome.flatten();
         if outcome.is_err() {
             stop.abandon();
         }

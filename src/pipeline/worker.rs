@@ -1,6 +1,5 @@
 //! A worker: judges the records of any batch, pinned to a core.
 
-use std::convert::Infallible;
 use std::num::NonZeroUsize;
 use std::time::Instant;
 
@@ -27,10 +26,10 @@ pub(super) fn cores(pipeline: &config::Pipeline) -> Vec<Option<CoreId>> {
 /// Judges until the reader has ended.
 pub(super) fn run(
     core: Option<CoreId>,
-    from_reader: Receiver<Batch>,
-    to_gate: Sender<Batch>,
+    from_reader: &Receiver<Batch>,
+    to_gate: &Sender<Batch>,
     mut recorder: Recorder,
-) -> Result<(), Infallible> {
+) {
     if let Some(core) = core {
         // A core that was taken from the cpuset since is no reason to stop.
         core_affinity::set_for_current(core);
@@ -48,7 +47,6 @@ pub(super) fn run(
             break;
         }
     }
-    Ok(())
 }
 
 fn judge_batch(judge: &mut Judge, batch: &mut Batch, recorder: &mut Recorder) {

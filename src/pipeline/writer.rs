@@ -51,7 +51,7 @@ pub trait Sink: Send {
 /// Writes until the gate has ended.
 pub(super) fn run<K: Sink>(
     mut sink: K,
-    from_gate: Receiver<Batch>,
+    from_gate: &Receiver<Batch>,
     mut recorder: Recorder,
     stop: &Stop,
 ) -> Result<(), SinkError> {

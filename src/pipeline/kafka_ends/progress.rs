@@ -18,7 +18,7 @@ pub(super) type Key = (TopicIndex, i32);
 
 /// The shared state.
 #[derive(Default)]
-pub struct Progress {
+pub(super) struct Progress {
     partitions: Mutex<BTreeMap<Key, State>>,
     landed: Condvar,
     committer: OnceLock<Committer>,

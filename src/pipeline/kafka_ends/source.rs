@@ -62,11 +62,9 @@ impl KafkaSource {
     /// The broker's append time where the topic stamps it, or the record's time if the configuration wants it.
     fn now(&self, batch: &PartitionBatch) -> Option<Timestamp> {
         let millis = match (batch.messages.last()?.time(), self.clock) {
-            (_, ClockChoice::Wall) | (RecordTime::None, _) => None,
-            (RecordTime::Append(millis), _) | (RecordTime::Create(millis), ClockChoice::Record) => {
-                Some(millis)
-            }
-            (RecordTime::Create(_), ClockChoice::Auto) => None,
+            (RecordTime::Append(millis), ClockChoice::Auto | ClockChoice::Record)
+            | (RecordTime::Create(millis), ClockChoice::Record) => Some(millis),
+            _ => None,
         };
         millis.map(Timestamp::from_millis)
     }
