@@ -29,18 +29,18 @@ fn cost_per_record() {
         let started = cpu();
         let mut rest = Vec::new();
         reader.read(usize::MAX, usize::MAX, TICK, &mut rest).unwrap();
-        let reading = cpu() - started;
+        let reading = cpu().saturating_sub(started);
         let all: Vec<_> = messages(first).into_iter().chain(messages(rest)).collect();
         let count = u32::try_from(all.len()).unwrap();
         let started = cpu();
         for message in all {
             producer.produce(out, Some(message.partition()), message, extra, 0).unwrap();
         }
-        let producing = cpu() - started;
+        let producing = cpu().saturating_sub(started);
         producer.purge(false).unwrap();
         let started = cpu();
         producer.flush(SOON, &mut Vec::new()).unwrap();
-        let reporting = cpu() - started;
+        let reporting = cpu().saturating_sub(started);
         println!(
             "{count} records, header {}: read {:?}, produce {:?}, report and release {:?} per record",
             extra.is_some(),
