@@ -8,6 +8,7 @@ mod commits;
 mod cost;
 mod faults;
 mod groups;
+mod real;
 mod records;
 mod settings;
 mod transactions;
