@@ -78,6 +78,13 @@ impl Cluster {
         self.handle()?.watermarks(topic, partition, wait)
     }
 
+    /// What the newest fetch said about a partition, at once: `high` minus our next offset is the lag. `None` before
+    /// the first fetch; `low` is 0 where it is not known.
+    #[must_use]
+    pub fn watermarks_seen(&self, topic: &str, partition: i32) -> Option<Watermarks> {
+        self.handle.upgrade()?.watermarks_seen(topic, partition)
+    }
+
     /// For each entry, whose `offset` is a time in milliseconds, the offset of the first record at or after it; −1
     /// where there is none.
     pub fn offsets_for_times(

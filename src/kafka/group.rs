@@ -19,7 +19,8 @@ const SEEK_WAIT: Duration = Duration::from_secs(2);
 const ATTEMPT_WAIT: Duration = Duration::from_secs(5);
 const ATTEMPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Is told about partitions, inside `read`, on the reader's thread. It must not call the consumer, but may commit.
+/// Is told about partitions, inside `read` and `close`, on the reader's thread. It may wait for other threads and
+/// commit; the group waits for it meanwhile, so it needs a deadline below the session's.
 pub trait Listener: Send {
     /// These are ours now, and will be read from `next`.
     fn assigned(&mut self, partitions: &[Owned]);
@@ -97,12 +98,17 @@ impl Group {
             return;
         }
         let Some(handle) = self.handle.upgrade() else { return };
-        match handle.seek(&due, SEEK_WAIT) {
-            Ok(()) => self.positions.seeks_done(),
-            Err(error) if error.is_retriable() => {
-                tracing::debug!(target: "tollgate::kafka", "{error}; tried again soon");
+        for (at, code) in handle.seek(&due, SEEK_WAIT) {
+            if code.is_none() {
+                self.positions.seek_done(&at.topic, at.partition);
+                continue;
             }
-            Err(error) => self.fail(error),
+            let fault = Fault::new("seek", code).at(&at.topic, Some(at.partition), Some(at.offset));
+            if fault.is_retriable() {
+                tracing::debug!(target: "tollgate::kafka", "{fault}; tried again soon");
+            } else {
+                self.fail(fault.into());
+            }
         }
     }
 

@@ -145,9 +145,12 @@ impl Positions {
         due.map(|at| PartitionOffset::new(self.topic_name(at.topic), at.partition, at.next)).collect()
     }
 
-    /// All seeks that were due are done.
-    pub(super) fn seeks_done(&mut self) {
-        self.list.iter_mut().for_each(|position| position.seek_due = false);
+    /// A seek that was due is done.
+    pub(super) fn seek_done(&mut self, topic: &str, partition: i32) {
+        let topic = self.topic_index(topic);
+        if let Some(position) = self.get_mut(topic, partition) {
+            position.seek_due = false;
+        }
     }
 
     /// All partitions that are ours.

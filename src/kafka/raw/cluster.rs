@@ -83,6 +83,24 @@ impl Handle {
         Err(Fault::new("read first and last offset", Code(code)).at(topic, Some(partition), None).into())
     }
 
+    /// What the newest fetch said about a partition, without asking anyone; `None` before the first fetch.
+    pub(crate) fn watermarks_seen(&self, topic: &str, partition: i32) -> Option<Watermarks> {
+        let name = c_text(topic);
+        let (mut low, mut high) = (-1, -1);
+        // SAFETY: handle and name are alive, and both offsets are valid for the write.
+        let code = unsafe {
+            sys::rd_kafka_get_watermark_offsets(
+                self.as_ptr(),
+                name.as_ptr(),
+                partition,
+                &raw mut low,
+                &raw mut high,
+            )
+        };
+        // Only fetches bring `high`; librdkafka learns `low` by statistics, so it may be unknown for long.
+        (code == 0 && high >= 0).then_some(Watermarks { low: low.max(0), high })
+    }
+
     /// For each entry, whose `offset` is a time in milliseconds, the offset of the first record at or after it; -1
     /// where there is none. The times −2 and −1 stand for the first offset and for the end.
     pub(crate) fn offsets_for_times(

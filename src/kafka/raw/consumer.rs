@@ -161,13 +161,23 @@ impl Handle {
         list.first_fault("resume").map_or(Ok(()), |fault| Err(fault.into()))
     }
 
-    /// Goes on from the offset of each entry.
-    pub(crate) fn seek(&self, partitions: &[PartitionOffset], wait: Duration) -> Result<(), KafkaError> {
+    /// Goes on from the offset of each entry; returns each with its own outcome, since one partition that is not
+    /// fetched from at this moment must not hold up the others.
+    pub(crate) fn seek(
+        &self,
+        partitions: &[PartitionOffset],
+        wait: Duration,
+    ) -> Vec<(PartitionOffset, Code)> {
         let list = List::new(partitions);
         // SAFETY: handle and list are alive.
         let error = unsafe { sys::rd_kafka_seek_partitions(self.as_ptr(), list.as_ptr(), millis(wait)) };
-        take("seek", error)?;
-        list.first_fault("seek").map_or(Ok(()), |fault| Err(fault.into()))
+        let mut entries = list.entries();
+        if let Err(fault) = take("seek", error) {
+            for (_, code) in entries.iter_mut().filter(|(_, code)| code.is_none()) {
+                *code = fault.code;
+            }
+        }
+        entries
     }
 
     /// The committed offsets with their texts; `None` where nothing is committed.

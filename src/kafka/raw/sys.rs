@@ -121,6 +121,13 @@ unsafe extern "C" {
         high: *mut i64,
         timeout_ms: c_int,
     ) -> c_int;
+    pub(crate) fn rd_kafka_get_watermark_offsets(
+        rk: *mut rd_kafka_t,
+        topic: *const c_char,
+        partition: i32,
+        low: *mut i64,
+        high: *mut i64,
+    ) -> c_int;
     pub(crate) fn rd_kafka_offsets_for_times(
         rk: *mut rd_kafka_t,
         list: *mut rd_kafka_topic_partition_list_t,

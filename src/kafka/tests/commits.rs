@@ -119,6 +119,7 @@ fn partitions_are_read_by_hand_and_questions_answered() {
     let cluster = reader.cluster();
     assert_eq!(cluster.partition_count("in", SOON).unwrap(), 2);
     assert_eq!(cluster.watermarks("in", 1, SOON).unwrap(), Watermarks { low: 0, high: 50 });
+    assert_eq!(cluster.watermarks_seen("in", 1).unwrap().high, 50);
     assert!(matches!(
         Consumer::assign(consumer_settings(&mock, "g", &[]), &[]),
         Err(KafkaError::EmptyList { .. })

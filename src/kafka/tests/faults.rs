@@ -4,25 +4,6 @@ use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
 
 use super::*;
 
-/// xorshift: enough for mixing up calls, and a seed repeats the run.
-struct Random(u64);
-
-impl Random {
-    fn new() -> Self {
-        let seed = std::env::var("TOLLGATE_SEED").ok().and_then(|text| text.parse().ok());
-        let seed = seed.unwrap_or_else(|| crate::clock::wall().micros().unsigned_abs() | 1);
-        println!("TOLLGATE_SEED={seed}");
-        Self(seed)
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
-    }
-}
-
 /// librdkafka#4844: with the batch call an event moves the position, and a later resume skips a record. The easiest
 /// event to provoke is "end of partition", which users can't turn on.
 #[test]

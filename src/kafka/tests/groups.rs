@@ -10,6 +10,8 @@ use super::*;
 pub(super) struct Event {
     pub(super) partitions: Vec<Owned>,
     pub(super) revoked: bool,
+    /// Whether a commit was tried and refused.
+    refused: bool,
 }
 
 /// A listener that passes on what it is told, and commits `next` of what it loses if it may.
@@ -26,17 +28,22 @@ impl Recorder {
 
 impl Listener for Recorder {
     fn assigned(&mut self, partitions: &[Owned]) {
-        let _ = self.sender.send(Event { partitions: partitions.to_vec(), revoked: false });
+        let _ = self.sender.send(Event { partitions: partitions.to_vec(), revoked: false, refused: false });
     }
 
     fn revoked(&mut self, partitions: &[Owned], lost: bool) {
+        let mut refused = false;
         if let Some(committer) = self.committer.as_ref().and_then(|receiver| receiver.recv().ok()) {
             assert!(!lost);
             let offsets: Vec<_> =
                 partitions.iter().map(|at| PartitionOffset::new(&at.name, at.partition, at.next)).collect();
-            committer.commit(&offsets, SOON).unwrap();
+            // The mock refuses commits while yet another rebalance goes on; then these records come twice.
+            if let Err(error) = committer.commit(&offsets, SOON) {
+                assert!(error.to_string().contains("REBALANCE_IN_PROGRESS"), "{error}");
+                refused = true;
+            }
         }
-        let _ = self.sender.send(Event { partitions: partitions.to_vec(), revoked: true });
+        let _ = self.sender.send(Event { partitions: partitions.to_vec(), revoked: true, refused });
     }
 }
 
@@ -55,7 +62,7 @@ fn a_second_member_takes_over_in_mid_stream_without_loss_or_repetition() {
     let mut second = consumer(&mock, "g", &["in"]);
     let (started, mut next) = (Instant::now(), 400);
     let mut got_by_second = 0;
-    while seen.len() < 2000 && started.elapsed() < Duration::from_secs(30) {
+    while seen.iter().collect::<HashSet<_>>().len() < 2000 && started.elapsed() < Duration::from_secs(30) {
         if next < 2000 {
             fill(&mock, "in", 4, next..next + 50, 20);
             next += 50;
@@ -69,12 +76,17 @@ fn a_second_member_takes_over_in_mid_stream_without_loss_or_repetition() {
         }
     }
     assert!(got_by_second > 0, "the second member got work");
-    assert_eq!(seen.len(), 2000, "each record once");
-    assert_eq!(seen.iter().collect::<HashSet<_>>().len(), 2000);
+    assert_eq!(seen.iter().collect::<HashSet<_>>().len(), 2000, "nothing is lost");
     assert_eq!(first.owned().len(), 2);
-    let revoked: usize =
-        events.try_iter().filter(|event| event.revoked).map(|event| event.partitions.len()).sum();
-    assert_eq!(revoked, 2, "sticky: only what moves is revoked");
+    let revoked: Vec<_> = events.try_iter().filter(|event| event.revoked).collect();
+    assert_eq!(
+        revoked.iter().map(|event| event.partitions.len()).sum::<usize>(),
+        2,
+        "only what moves is revoked"
+    );
+    if revoked.iter().all(|event| !event.refused) {
+        assert_eq!(seen.len(), 2000, "and nothing is repeated where the commit was accepted");
+    }
     drop(give);
     second.close(SOON).unwrap();
     first.close(SOON).unwrap();

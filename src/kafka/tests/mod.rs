@@ -3,10 +3,12 @@
 //! The mock keeps about 5 MB per partition and forgets older records silently, so loads are small. What only a real
 //! broker decides is tested elsewhere.
 
+mod chaos;
 mod commits;
 mod cost;
 mod faults;
 mod groups;
+mod real;
 mod records;
 mod settings;
 mod transactions;
@@ -125,4 +127,23 @@ fn drain(producer: &mut Producer) -> Vec<Delivery> {
     }
     assert_eq!(producer.outstanding(), 0, "everything is reported within {SOON:?}");
     reports
+}
+
+/// xorshift: enough for mixing up calls, and a seed repeats the run.
+struct Random(u64);
+
+impl Random {
+    fn new() -> Self {
+        let seed = std::env::var("TOLLGATE_SEED").ok().and_then(|text| text.parse().ok());
+        let seed = seed.unwrap_or_else(|| crate::clock::wall().micros().unsigned_abs() | 1);
+        println!("TOLLGATE_SEED={seed}");
+        Self(seed)
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
 }

@@ -46,7 +46,11 @@ fn commit_and_abort_release_everything_and_carry_offsets() {
     producer.begin_transaction().unwrap();
     mock.request_errors(RDKafkaApiKey::Produce, &[RDKafkaRespErr::RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP]);
     for message in messages {
-        producer.produce(out, Some(0), message, None, 3).unwrap();
+        // The refusal may arrive while we still produce.
+        if let Err((fault, message)) = producer.produce(out, Some(0), message, None, 3) {
+            assert!(fault.place.is_some() && !fault.fatal, "{fault:?}");
+            drop(message);
+        }
     }
     let error = producer.commit_transaction(SOON).unwrap_err();
     let KafkaError::Fault(fault) = &error else { panic!("{error}") };
