@@ -269,6 +269,7 @@ impl Program {
             depth: self.limits.call_depth_max,
             failures: 0,
             stopped: None,
+            marks_from: 0,
             dynamic: !self.tables.dynamics.is_empty(),
         };
         let through = walk.block(self.root, 0, duty).is_continue();

@@ -8,7 +8,7 @@ mod finish;
 mod keywords;
 mod plans;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::Value;
@@ -25,9 +25,7 @@ pub(super) fn compile(text: &str, file: &str, options: &Options) -> Result<Progr
     static NEXT_ID: AtomicU64 = AtomicU64::new(1);
     let at_root = |problem| CompileError { file: file.to_owned(), pointer: String::new(), problem };
     let root: Value = serde_json::from_str(text).map_err(|error| at_root(format!("not JSON: {error}")))?;
-    let registry = Registry::new(&root, ROOT_URI, &options.documents, options.default_draft).map_err(
-        |(place, problem)| CompileError { file: file.to_owned(), pointer: place.pointer, problem },
-    )?;
+    let registry = Registry::new(&root, ROOT_URI, &options.documents, options.default_draft);
     let mut compiler = Compiler {
         registry,
         options,
@@ -98,7 +96,7 @@ impl<'a> Compiler<'a> {
                 self.lower(place, resource)?;
             }
             // New resources can bring new targets for dynamic references, and these new blocks.
-            let now = (self.registry.len(), self.dynamic_names.len());
+            let now = (self.places.len(), self.dynamic_names.len());
             if now == dynamic_targets {
                 return Ok(());
             }
@@ -108,8 +106,11 @@ impl<'a> Compiler<'a> {
     }
 
     fn collect_dynamic_targets(&mut self) {
+        // Only resources that the program can enter stand in a dynamic scope.
+        let entered: HashSet<u32> = self.places.iter().map(|(_, resource)| *resource).collect();
         for (name, plan) in self.dynamic_names.clone() {
-            let targets = self.registry.dynamic_anchors(&name);
+            let mut targets = self.registry.dynamic_anchors(&name);
+            targets.retain(|(resource, _)| entered.contains(resource));
             let candidates = targets
                 .into_iter()
                 .map(|(resource, place)| (resource, self.block(place, resource)))
@@ -130,9 +131,7 @@ impl<'a> Compiler<'a> {
                 self.tables.ops.push(Op::new(super::ops::Kind::Never, origin));
             }
             Some(Value::Object(schema)) => {
-                let draft = self.options.default_draft;
-                let dialect =
-                    self.registry.resource(resource).map_or(Dialect::of(draft), |resource| resource.dialect);
+                let dialect = self.dialect(resource)?;
                 let mut here = Here { place, resource, dialect, schema, ops: Vec::new() };
                 self.keywords(&mut here)?;
                 self.tables.ops.append(&mut here.ops);
@@ -155,6 +154,14 @@ impl<'a> Compiler<'a> {
         }
         self.tables.blocks.push(Block { full: Span { start, end }, resource, ..Block::default() });
         Ok(())
+    }
+
+    fn dialect(&self, resource: u32) -> Result<Dialect, CompileError> {
+        match self.registry.resource(resource).map(|resource| (&resource.place, &resource.dialect)) {
+            Some((_, Ok(dialect))) => Ok(*dialect),
+            Some((place, Err(problem))) => Err(self.error(&place.child("$schema"), problem.clone())),
+            None => Ok(Dialect::of(self.options.default_draft)),
+        }
     }
 
     /// Notes where a check comes from.

@@ -79,6 +79,8 @@ pub(super) struct Walk<'w, S> {
     pub(super) failures: u32,
     /// The limit that ended the walk.
     pub(super) stopped: Option<OpIndex>,
+    /// Where the notes of the innermost block begin that asks what was not evaluated.
+    pub(super) marks_from: usize,
     /// Whether the program has dynamic references.
     pub(super) dynamic: bool,
 }
@@ -97,6 +99,10 @@ impl<S: Sink> Walk<'_, S> {
             self.scratch.scopes.push(block.resource);
         }
         let inner = Duty { track: duty.track || block.unevaluated, ..duty };
+        let marks_from = self.marks_from;
+        if block.unevaluated {
+            self.marks_from = marks;
+        }
         let types = Types::of(node);
         for op in ops {
             self.op(op, at, node, types, inner)?;
@@ -104,6 +110,7 @@ impl<S: Sink> Walk<'_, S> {
         if self.dynamic {
             self.scratch.scopes.pop();
         }
+        self.marks_from = marks_from;
         if block.unevaluated && !duty.track {
             self.scratch.marks.truncate(marks);
         }
@@ -220,6 +227,7 @@ impl<S: Sink> Walk<'_, S> {
             depth: self.depth,
             failures: 0,
             stopped: None,
+            marks_from: self.marks_from,
             dynamic: self.dynamic,
         };
         let passed = inner.block(id, at, Duty { duplicates: false, track }).is_continue();

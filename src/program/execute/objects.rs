@@ -282,10 +282,11 @@ impl<S: Sink> Walk<'_, S> {
         duty: Duty,
     ) -> ControlFlow<()> {
         self.pay(len)?;
+        let marks = self.sort_marks();
         let mut name_at = at + 1;
         for _ in 0..len {
             let value_at = name_at + 1;
-            if !self.is_marked(value_at)? {
+            if !self.is_marked(marks.clone(), value_at) {
                 self.unevaluated(block, op, value_at, Reason::UnknownField)?;
                 self.mark(value_at, duty);
             }
