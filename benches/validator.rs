@@ -2,7 +2,6 @@
 
 #![expect(missing_docs, reason = "criterion's macros define undocumented items")]
 
-#[path = "corpora.rs"]
 #[expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "documents are made by us")]
 mod corpora;
 

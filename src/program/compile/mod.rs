@@ -34,6 +34,7 @@ pub(super) fn compile(text: &str, file: &str, options: &Options) -> Result<Progr
         ids: HashMap::new(),
         places: Vec::new(),
         patterns: HashMap::new(),
+        pattern_bytes: 0,
         dynamic_names: Vec::new(),
     };
     let root = compiler.block(Place { document: 0, pointer: String::new() }, 0);
@@ -63,6 +64,7 @@ pub(super) struct Compiler<'a> {
     /// Place and resource of each block, in the order of their numbers.
     places: Vec<(Place, u32)>,
     patterns: HashMap<String, u32>,
+    pattern_bytes: usize,
     /// Anchor and plan of each dynamic reference.
     pub(super) dynamic_names: Vec<(String, usize)>,
 }
@@ -205,6 +207,14 @@ impl<'a> Compiler<'a> {
         };
         let pattern = Pattern::new(text, limits)
             .map_err(|problem| self.error(place, format!("the pattern `{}`: {problem}", shorten(text))))?;
+        self.pattern_bytes += pattern.memory_bytes();
+        let bytes_max = self.options.limits.patterns_program_bytes_max;
+        if self.pattern_bytes > bytes_max {
+            let problem = format!(
+                "the patterns take more bytes than the limit `patterns_program_bytes_max` = {bytes_max}"
+            );
+            return Err(self.error(place, problem));
+        }
         let number = self.tables.patterns.len() as u32;
         self.tables.patterns.push(pattern);
         self.patterns.insert(text.to_owned(), number);

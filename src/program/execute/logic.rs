@@ -13,6 +13,7 @@ impl<S: Sink> Walk<'_, S> {
     pub(super) fn logic(&mut self, op: &Op, at: usize, node: &Node<'_>, duty: Duty) -> ControlFlow<()> {
         let holds = match (op.kind, node) {
             (Kind::Const(_) | Kind::Enum(_), _) => {
+                self.pay(checks::literal_count(self.tables, op.kind))?;
                 if checks::is_literal(self.tables, op.kind, self.nodes, at) {
                     return Continue(());
                 }

@@ -18,6 +18,9 @@ use super::{Failure, Observer, Scratch};
 use crate::tape::{Node, NodeIndex};
 use crate::verdict::Reason;
 
+/// Checking this many bytes of a string counts as one step.
+const BYTES_PER_STEP: usize = 32;
+
 /// What happens with a failure.
 pub(super) trait Sink {
     /// Whether failures are reported, in the schema's order.
@@ -93,7 +96,11 @@ impl<S: Sink> Walk<'_, S> {
             return Continue(());
         };
         let ops = if S::REPORTS { block.full } else { block.fast }.of(&tables.ops);
-        self.enter(ops.len())?;
+        let weight = match node {
+            Node::String(text) => 1 + text.len() / BYTES_PER_STEP,
+            _ => 1,
+        };
+        self.enter(ops.len() * weight)?;
         let marks = self.scratch.marks.len();
         if self.dynamic {
             self.scratch.scopes.push(block.resource);

@@ -38,7 +38,8 @@ impl Random {
             &["plan", "review", "the", "module", "quickly", "and", "report", "übersicht", "gate", "a"];
         let mut text = String::new();
         while text.len() < bytes {
-            text.push_str(self.pick(WORDS));
+            let word: &str = self.pick(WORDS);
+            text.push_str(word);
             text.push(' ');
         }
         text
@@ -58,7 +59,9 @@ pub fn shuffle(value: &mut Value, random: &mut Random) {
             for at in (1..list.len()).rev() {
                 list.swap(at, random.below(at + 1));
             }
-            list.iter_mut().for_each(|(_, value)| shuffle(value, random));
+            for (_, value) in &mut list {
+                shuffle(value, random);
+            }
             *members = list.into_iter().collect::<Map<_, _>>();
         }
         Value::Array(items) => items.iter_mut().for_each(|item| shuffle(item, random)),
