@@ -37,17 +37,21 @@ impl Documents {
 
 /// Which keywords a resource's schemas have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each vocabulary is there or not, whatever the others are")]
 pub(super) struct Dialect {
     pub(super) draft: Draft,
     /// Whether keywords of the vocabularies for assertions count; a metaschema can leave them out.
     pub(super) validation: bool,
     pub(super) applicator: bool,
     pub(super) unevaluated: bool,
+    /// Whether the metaschema itself asks for `format` to be asserted.
+    pub(super) format_assertion: bool,
 }
 
 impl Dialect {
     pub(super) fn of(draft: Draft) -> Self {
-        Self { draft, validation: true, applicator: true, unevaluated: draft == Draft::V2020 }
+        let unevaluated = draft == Draft::V2020;
+        Self { draft, validation: true, applicator: true, unevaluated, format_assertion: false }
     }
 }
 
@@ -82,7 +86,8 @@ pub(super) fn push_token(pointer: &mut String, token: &str) {
 pub(super) struct Resource {
     pub(super) uri: String,
     pub(super) place: Place,
-    pub(super) dialect: Dialect,
+    /// The dialect, or why it is not known; that counts only if one of the resource's schemas is used.
+    pub(super) dialect: Result<Dialect, String>,
     anchors: HashMap<String, String>,
     dynamic_anchors: HashMap<String, String>,
 }
@@ -108,9 +113,6 @@ pub(super) struct Target {
     pub(super) dynamic: Option<String>,
 }
 
-/// A problem at a place of a document.
-pub(super) type Problem = (Place, String);
-
 impl<'a> Registry<'a> {
     /// A registry with `root` as document and resource 0.
     pub(super) fn new(
@@ -118,7 +120,7 @@ impl<'a> Registry<'a> {
         root_uri: &str,
         handed_over: &'a Documents,
         default_draft: Draft,
-    ) -> Result<Self, Problem> {
+    ) -> Self {
         let mut registry = Self {
             documents: Vec::new(),
             handed_over: &handed_over.entries,
@@ -128,17 +130,17 @@ impl<'a> Registry<'a> {
             by_place: HashMap::new(),
             default_draft,
         };
-        registry.add_document(root, root_uri)?;
-        // Identifiers inside the documents count, too; a document that cannot be read counts only if it is used.
+        registry.add_document(root, root_uri);
+        // Identifiers inside the documents count, too.
         for (uri, document) in registry.handed_over {
             if let Some(id) = document.get("$id").and_then(Value::as_str) {
                 let id = uri::resolve(uri, id);
                 if !registry.by_uri.contains_key(&id) && !metaschemas::is_builtin(&id) {
-                    registry.load(uri)?;
+                    registry.load(uri);
                 }
             }
         }
-        Ok(registry)
+        registry
     }
 
     pub(super) fn resource(&self, number: u32) -> Option<&Resource> {
@@ -162,11 +164,6 @@ impl<'a> Registry<'a> {
             Some((number as u32, Place { document: resource.place.document, pointer }))
         };
         self.resources.iter().enumerate().filter_map(defines).collect()
-    }
-
-    /// How many resources are known.
-    pub(super) fn len(&self) -> usize {
-        self.resources.len()
     }
 
     /// Finds what `reference` means in the resource `from`; the error says what was looked for.
@@ -204,34 +201,34 @@ impl<'a> Registry<'a> {
         if let Some(number) = self.by_uri.get(uri) {
             return Ok(*number);
         }
-        self.load(uri).map_err(|(_, problem)| problem)?;
+        self.load(uri);
         self.by_uri.get(uri).copied().ok_or_else(|| {
             format!("`{uri}` is not among the documents that were handed over; nothing is fetched from the network")
         })
     }
 
     /// Takes in the document with this URI, if there is one.
-    fn load(&mut self, uri: &str) -> Result<(), Problem> {
+    fn load(&mut self, uri: &str) {
         if self.loaded.contains_key(uri) {
-            return Ok(());
+            return;
         }
         let handed_over =
             self.handed_over.iter().rev().find(|(name, _)| name == uri).map(|(_, document)| document);
-        let Some(document) = handed_over.or_else(|| metaschemas::builtin(uri)) else { return Ok(()) };
-        self.add_document(document, uri)
+        let Some(document) = handed_over.or_else(|| metaschemas::builtin(uri)) else { return };
+        self.add_document(document, uri);
     }
 
-    fn add_document(&mut self, document: &'a Value, uri: &str) -> Result<(), Problem> {
+    fn add_document(&mut self, document: &'a Value, uri: &str) {
         let number = self.documents.len() as u32;
         self.loaded.insert(uri.to_owned(), number);
         self.documents.push(document);
         let place = Place { document: number, pointer: String::new() };
-        let dialect = self.dialect(document, Dialect::of(self.default_draft), &place)?;
+        let dialect = self.dialect(document.get("$schema"), &Ok(Dialect::of(self.default_draft)));
         let resource = self.add_resource(uri.to_owned(), place.clone(), dialect);
-        self.index(place, resource)
+        self.index(place, resource);
     }
 
-    fn add_resource(&mut self, uri: String, place: Place, dialect: Dialect) -> u32 {
+    fn add_resource(&mut self, uri: String, place: Place, dialect: Result<Dialect, String>) -> u32 {
         let number = self.resources.len() as u32;
         self.by_uri.entry(uri.clone()).or_insert(number);
         self.by_place.insert(place.clone(), number);
@@ -241,30 +238,31 @@ impl<'a> Registry<'a> {
     }
 
     /// Notes the identifiers of a schema and of all schemas in it. The work list stands in for recursion.
-    fn index(&mut self, root: Place, resource: u32) -> Result<(), Problem> {
+    fn index(&mut self, root: Place, resource: u32) {
         let mut pending = vec![(root, resource)];
         while let Some((place, mut resource)) = pending.pop() {
             let Some(Value::Object(schema)) = self.value(&place) else { continue };
-            resource = self.identify(schema, &place, resource)?;
-            let draft = self.resource(resource).map_or(Draft::V2020, |resource| resource.dialect.draft);
+            resource = self.identify(schema, &place, resource);
+            let draft = self.draft(resource);
             for (keyword, value) in schema {
                 subschemas(draft, keyword, value, &place.child(keyword), &mut |child| {
                     pending.push((child, resource));
                 });
             }
         }
-        Ok(())
+    }
+
+    fn draft(&self, resource: u32) -> Draft {
+        let dialect = self.resource(resource).and_then(|resource| resource.dialect.as_ref().ok());
+        dialect.map_or(self.default_draft, |dialect| dialect.draft)
     }
 
     /// The resource that a schema object belongs to, after its own `$id` and anchors.
-    fn identify(&mut self, schema: &Map<String, Value>, place: &Place, parent: u32) -> Result<u32, Problem> {
-        let Some((base, dialect)) = self.resource(parent).map(|parent| (parent.uri.clone(), parent.dialect))
-        else {
-            return Ok(parent);
-        };
-        let mut number = parent;
+    fn identify(&mut self, schema: &Map<String, Value>, place: &Place, parent: u32) -> u32 {
+        let Some(base) = self.resource(parent).map(|parent| parent.uri.clone()) else { return parent };
+        let (mut number, mut draft) = (parent, self.draft(parent));
         // In draft 7 nothing beside `$ref` counts.
-        let overridden = dialect.draft == Draft::V7 && schema.contains_key("$ref");
+        let overridden = draft == Draft::V7 && schema.contains_key("$ref");
         if let Some(id) = schema.get("$id").and_then(Value::as_str).filter(|_| !overridden) {
             let (address, fragment) = uri::split_fragment(id);
             if !address.is_empty() {
@@ -275,22 +273,25 @@ impl<'a> Registry<'a> {
                         resource.uri = uri;
                     }
                 } else {
-                    let dialect = self.dialect(&Value::Object(schema.clone()), dialect, place)?;
+                    let inherited =
+                        self.resource(parent).map_or(Ok(Dialect::of(draft)), |parent| parent.dialect.clone());
+                    let dialect = self.dialect(schema.get("$schema"), &inherited);
                     number = self.add_resource(uri, place.clone(), dialect);
+                    draft = self.draft(number);
                 }
             }
-            if !fragment.is_empty() && dialect.draft == Draft::V7 {
+            if !fragment.is_empty() && draft == Draft::V7 {
                 self.add_anchor(number, fragment, place, false);
             }
         }
-        if dialect.draft == Draft::V2020 {
+        if draft == Draft::V2020 {
             for (keyword, dynamic) in [("$anchor", false), ("$dynamicAnchor", true)] {
                 if let Some(name) = schema.get(keyword).and_then(Value::as_str) {
                     self.add_anchor(number, name, place, dynamic);
                 }
             }
         }
-        Ok(number)
+        number
     }
 
     fn add_anchor(&mut self, resource: u32, name: &str, place: &Place, dynamic: bool) {
@@ -301,8 +302,8 @@ impl<'a> Registry<'a> {
     }
 
     /// The dialect that `$schema` names, or `inherited` without one.
-    fn dialect(&self, schema: &Value, inherited: Dialect, place: &Place) -> Result<Dialect, Problem> {
-        let Some(name) = schema.get("$schema").and_then(Value::as_str) else { return Ok(inherited) };
+    fn dialect(&self, name: Option<&Value>, inherited: &Result<Dialect, String>) -> Result<Dialect, String> {
+        let Some(name) = name.and_then(Value::as_str) else { return inherited.clone() };
         let name = name.strip_suffix('#').unwrap_or(name);
         if let Some(draft) = Draft::of_uri(name) {
             return Ok(Dialect::of(draft));
@@ -315,7 +316,7 @@ impl<'a> Registry<'a> {
             let problem = format!(
                 "`$schema` names `{name}`; known are draft-07, 2020-12 and metaschemas among the documents handed over"
             );
-            return Err((place.child("$schema"), problem));
+            return Err(problem);
         };
         let basis =
             metaschema.get("$schema").and_then(Value::as_str).map(|uri| uri.strip_suffix('#').unwrap_or(uri));
@@ -326,6 +327,7 @@ impl<'a> Registry<'a> {
             dialect.validation = has("/vocab/validation");
             dialect.applicator = has("/vocab/applicator");
             dialect.unevaluated = has("/vocab/unevaluated");
+            dialect.format_assertion = has("/vocab/format-assertion");
         }
         Ok(dialect)
     }

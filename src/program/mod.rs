@@ -83,6 +83,8 @@ pub struct Limits {
     pub pattern_bytes_max: usize,
     /// Most bytes of one pattern's matcher.
     pub pattern_program_bytes_max: usize,
+    /// Most bytes of all patterns' matchers together.
+    pub patterns_program_bytes_max: usize,
     /// Most nested calls while a document is checked; a level of nesting takes one or two.
     pub call_depth_max: u32,
     /// Most steps while a document is checked; one op on one node is about one step.
@@ -95,6 +97,7 @@ impl Default for Limits {
             ops_max: 100_000,
             pattern_bytes_max: 4096,
             pattern_program_bytes_max: 1 << 20,
+            patterns_program_bytes_max: 16 << 20,
             call_depth_max: 1024,
             steps_max: 50_000_000,
         }
@@ -277,6 +280,7 @@ impl Program {
             depth: self.limits.call_depth_max,
             failures: 0,
             stopped: None,
+            marks_from: 0,
             dynamic: !self.tables.dynamics.is_empty(),
         };
         let through = walk.block(self.root, 0, duty).is_continue();

@@ -1,5 +1,12 @@
 //! The integration tests: one binary, so that it links once.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on should panic, and say where"
+)]
+
 mod cli;
 mod fixtures;
 mod kafka;

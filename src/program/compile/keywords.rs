@@ -26,6 +26,7 @@ impl<'a> Compiler<'a> {
             self.counts(here)?;
             self.strings(here)?;
         }
+        self.format(here)?;
         if here.dialect.validation || here.dialect.applicator {
             self.objects(here)?;
             self.arrays(here)?;
@@ -193,11 +194,16 @@ impl<'a> Compiler<'a> {
             let number = self.pattern(text, &here.place.child("pattern"))?;
             self.push(here, "pattern", Kind::Pattern(number), format!("a match of {}", shorten(text)));
         }
+        Ok(())
+    }
+
+    fn format(&mut self, here: &mut Here<'a>) -> Done {
         if let Some(value) = here.schema.get("format") {
             let Value::String(name) = value else {
                 return self.misuse(here, "format", value, "the name of a format");
             };
-            if let Some(format) = Format::named(name).filter(|_| self.options.assert_formats) {
+            let asserted = self.options.assert_formats || here.dialect.format_assertion;
+            if let Some(format) = Format::named(name).filter(|_| asserted) {
                 self.push(here, "format", Kind::Format(format), format!("of format {name}"));
             }
         }

@@ -8,7 +8,7 @@ mod finish;
 mod keywords;
 mod plans;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::Value;
@@ -25,9 +25,7 @@ pub(super) fn compile(text: &str, file: &str, options: &Options) -> Result<Progr
     static NEXT_ID: AtomicU64 = AtomicU64::new(1);
     let at_root = |problem| CompileError { file: file.to_owned(), pointer: String::new(), problem };
     let root: Value = serde_json::from_str(text).map_err(|error| at_root(format!("not JSON: {error}")))?;
-    let registry = Registry::new(&root, ROOT_URI, &options.documents, options.default_draft).map_err(
-        |(place, problem)| CompileError { file: file.to_owned(), pointer: place.pointer, problem },
-    )?;
+    let registry = Registry::new(&root, ROOT_URI, &options.documents, options.default_draft);
     let mut compiler = Compiler {
         registry,
         options,
@@ -36,6 +34,7 @@ pub(super) fn compile(text: &str, file: &str, options: &Options) -> Result<Progr
         ids: HashMap::new(),
         places: Vec::new(),
         patterns: HashMap::new(),
+        pattern_bytes: 0,
         dynamic_names: Vec::new(),
     };
     let root = compiler.block(Place { document: 0, pointer: String::new() }, 0);
@@ -65,6 +64,7 @@ pub(super) struct Compiler<'a> {
     /// Place and resource of each block, in the order of their numbers.
     places: Vec<(Place, u32)>,
     patterns: HashMap<String, u32>,
+    pattern_bytes: usize,
     /// Anchor and plan of each dynamic reference.
     pub(super) dynamic_names: Vec<(String, usize)>,
 }
@@ -98,7 +98,7 @@ impl<'a> Compiler<'a> {
                 self.lower(place, resource)?;
             }
             // New resources can bring new targets for dynamic references, and these new blocks.
-            let now = (self.registry.len(), self.dynamic_names.len());
+            let now = (self.places.len(), self.dynamic_names.len());
             if now == dynamic_targets {
                 return Ok(());
             }
@@ -108,8 +108,11 @@ impl<'a> Compiler<'a> {
     }
 
     fn collect_dynamic_targets(&mut self) {
+        // Only resources that the program can enter stand in a dynamic scope.
+        let entered: HashSet<u32> = self.places.iter().map(|(_, resource)| *resource).collect();
         for (name, plan) in self.dynamic_names.clone() {
-            let targets = self.registry.dynamic_anchors(&name);
+            let mut targets = self.registry.dynamic_anchors(&name);
+            targets.retain(|(resource, _)| entered.contains(resource));
             let candidates = targets
                 .into_iter()
                 .map(|(resource, place)| (resource, self.block(place, resource)))
@@ -130,9 +133,7 @@ impl<'a> Compiler<'a> {
                 self.tables.ops.push(Op::new(super::ops::Kind::Never, origin));
             }
             Some(Value::Object(schema)) => {
-                let draft = self.options.default_draft;
-                let dialect =
-                    self.registry.resource(resource).map_or(Dialect::of(draft), |resource| resource.dialect);
+                let dialect = self.dialect(resource)?;
                 let mut here = Here { place, resource, dialect, schema, ops: Vec::new() };
                 self.keywords(&mut here)?;
                 self.tables.ops.append(&mut here.ops);
@@ -155,6 +156,14 @@ impl<'a> Compiler<'a> {
         }
         self.tables.blocks.push(Block { full: Span { start, end }, resource, ..Block::default() });
         Ok(())
+    }
+
+    fn dialect(&self, resource: u32) -> Result<Dialect, CompileError> {
+        match self.registry.resource(resource).map(|resource| (&resource.place, &resource.dialect)) {
+            Some((_, Ok(dialect))) => Ok(*dialect),
+            Some((place, Err(problem))) => Err(self.error(&place.child("$schema"), problem.clone())),
+            None => Ok(Dialect::of(self.options.default_draft)),
+        }
     }
 
     /// Notes where a check comes from.
@@ -198,6 +207,14 @@ impl<'a> Compiler<'a> {
         };
         let pattern = Pattern::new(text, limits)
             .map_err(|problem| self.error(place, format!("the pattern `{}`: {problem}", shorten(text))))?;
+        self.pattern_bytes += pattern.memory_bytes();
+        let bytes_max = self.options.limits.patterns_program_bytes_max;
+        if self.pattern_bytes > bytes_max {
+            let problem = format!(
+                "the patterns take more bytes than the limit `patterns_program_bytes_max` = {bytes_max}"
+            );
+            return Err(self.error(place, problem));
+        }
         let number = self.tables.patterns.len() as u32;
         self.tables.patterns.push(pattern);
         self.patterns.insert(text.to_owned(), number);

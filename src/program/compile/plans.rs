@@ -1,9 +1,11 @@
 //! The keywords that belong together: members of objects, items of arrays, dependencies.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use super::{Compiler, Here};
-use crate::program::names::NameTable;
+use crate::program::names::{NameTable, Print};
 use crate::program::ops::{ArrayPlan, BlockId, Kind, ObjectPlan, Op, OpIndex, Slot, Span};
 use crate::program::{CompileError, Draft};
 
@@ -39,7 +41,8 @@ impl<'a> Compiler<'a> {
         };
         let required = required.unwrap_or_default();
         let names: Vec<&str> = {
-            let is_required = |name: &&str| !required.iter().any(|(required, _)| required == name);
+            let known: HashSet<&str> = required.iter().map(|(name, _)| *name).collect();
+            let is_required = |name: &&str| !known.contains(name);
             let rest = properties.into_iter().flat_map(Map::keys).map(String::as_str).filter(is_required);
             required.iter().map(|(name, _)| *name).chain(rest).collect()
         };
@@ -57,7 +60,7 @@ impl<'a> Compiler<'a> {
             self.tables.slots.push(slot);
         }
         let table = NameTable::new(names.iter().copied());
-        let order = schema_order(&names, properties);
+        let order = schema_order(&table, names.len(), properties);
         let hints = self.tables.hints;
         self.tables.hints += names.len() as u32 + 1;
         self.tables.objects.push(ObjectPlan {
@@ -122,8 +125,9 @@ impl<'a> Compiler<'a> {
             return Ok(None);
         };
         let mut required: Vec<(&'a str, OpIndex)> = Vec::new();
+        let mut known = HashSet::new();
         for name in self.names(here, "required", value)? {
-            if !required.iter().any(|(known, _)| *known == name) {
+            if known.insert(name) {
                 let origin =
                     self.origin(&here.place.child("required"), "required", format!("a member `{name}`"));
                 required.push((name, origin));
@@ -223,12 +227,10 @@ impl<'a> Compiler<'a> {
 }
 
 /// The slots in the order of `properties`, then those that only `required` names.
-fn schema_order(names: &[&str], properties: Option<&Map<String, Value>>) -> Box<[u32]> {
-    let mut order: Vec<u32> = (0..names.len() as u32).collect();
-    let rank = |slot: &u32| {
-        let name = names.get(*slot as usize).copied().unwrap_or_default();
-        properties.and_then(|properties| properties.keys().position(|key| key == name)).unwrap_or(usize::MAX)
-    };
-    order.sort_by_cached_key(rank);
+fn schema_order(names: &NameTable, count: usize, properties: Option<&Map<String, Value>>) -> Box<[u32]> {
+    let keys = properties.into_iter().flat_map(Map::keys);
+    let mut order: Vec<u32> = keys.filter_map(|name| names.find(Print::of(name), name)).collect();
+    let listed: HashSet<u32> = order.iter().copied().collect();
+    order.extend((0..count as u32).filter(|slot| !listed.contains(slot)));
     order.into_boxed_slice()
 }

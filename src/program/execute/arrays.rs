@@ -90,8 +90,9 @@ impl<S: Sink> Walk<'_, S> {
     ) -> ControlFlow<()> {
         let mut item = at + 1;
         self.pay(len)?;
+        let marks = self.sort_marks();
         for _ in 0..len {
-            if !self.is_marked(item)? {
+            if !self.is_marked(marks.clone(), item) {
                 self.unevaluated(block, op, item, Reason::Schema)?;
                 self.mark(item, duty);
             }

@@ -97,6 +97,14 @@ fn number_holds(tables: &Tables, kind: Kind, number: Number) -> bool {
     }
 }
 
+/// How many literals a node is compared with.
+pub(super) fn literal_count(tables: &Tables, kind: Kind) -> usize {
+    match kind {
+        Kind::Enum(number) => tables.enums.get(number as usize).map_or(1, |values| values.len()),
+        _ => 1,
+    }
+}
+
 /// Whether a node equals a literal, or one of several.
 pub(super) fn is_literal(tables: &Tables, kind: Kind, nodes: &[Node<'_>], at: usize) -> bool {
     match kind {

@@ -1,6 +1,7 @@
 //! Ops that combine blocks: references, `anyOf` and its kin, conditions, dependencies, what was not evaluated.
 
-use std::ops::ControlFlow::{self, Break, Continue};
+use std::ops::ControlFlow::{self, Continue};
+use std::ops::Range;
 
 use super::{Duty, Sink, Walk, checks};
 use crate::program::ops::{BlockId, Kind, Op};
@@ -12,6 +13,7 @@ impl<S: Sink> Walk<'_, S> {
     pub(super) fn logic(&mut self, op: &Op, at: usize, node: &Node<'_>, duty: Duty) -> ControlFlow<()> {
         let holds = match (op.kind, node) {
             (Kind::Const(_) | Kind::Enum(_), _) => {
+                self.pay(checks::literal_count(self.tables, op.kind))?;
                 if checks::is_literal(self.tables, op.kind, self.nodes, at) {
                     return Continue(());
                 }
@@ -129,10 +131,18 @@ impl<S: Sink> Walk<'_, S> {
         Continue(())
     }
 
-    /// Whether a child was evaluated. Marks are nodes, so those of other objects do no harm.
-    pub(super) fn is_marked(&mut self, at: usize) -> ControlFlow<(), bool> {
-        self.pay(self.scratch.marks.len() / 16)?;
-        Continue(self.scratch.marks.contains(&(at as u32)))
+    /// Sorts the notes on what was evaluated since the current block began; returns where they are.
+    pub(super) fn sort_marks(&mut self) -> Range<usize> {
+        let range = self.marks_from..self.scratch.marks.len();
+        if let Some(marks) = self.scratch.marks.get_mut(range.clone()) {
+            marks.sort_unstable();
+        }
+        range
+    }
+
+    /// Whether a child is among the sorted notes.
+    pub(super) fn is_marked(&self, marks: Range<usize>, at: usize) -> bool {
+        self.scratch.marks.get(marks).is_some_and(|marks| marks.binary_search(&(at as u32)).is_ok())
     }
 
     /// Runs the block of an `unevaluated…` keyword on a child that nothing evaluated.
@@ -149,9 +159,6 @@ impl<S: Sink> Walk<'_, S> {
         if !never {
             return self.block(block, at, Duty::NONE);
         }
-        match self.fail(op.origin, at, reason) {
-            Continue(()) => Continue(()),
-            Break(()) => Break(()),
-        }
+        self.fail(op.origin, at, reason)
     }
 }

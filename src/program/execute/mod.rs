@@ -18,6 +18,9 @@ use super::{Failure, Observer, Scratch};
 use crate::tape::{Node, NodeIndex};
 use crate::verdict::Reason;
 
+/// Checking this many bytes of a string counts as one step.
+const BYTES_PER_STEP: usize = 32;
+
 /// What happens with a failure.
 pub(super) trait Sink {
     /// Whether failures are reported, in the schema's order.
@@ -79,6 +82,8 @@ pub(super) struct Walk<'w, S> {
     pub(super) failures: u32,
     /// The limit that ended the walk.
     pub(super) stopped: Option<OpIndex>,
+    /// Where the notes of the innermost block begin that asks what was not evaluated.
+    pub(super) marks_from: usize,
     /// Whether the program has dynamic references.
     pub(super) dynamic: bool,
 }
@@ -91,12 +96,20 @@ impl<S: Sink> Walk<'_, S> {
             return Continue(());
         };
         let ops = if S::REPORTS { block.full } else { block.fast }.of(&tables.ops);
-        self.enter(ops.len())?;
+        let weight = match node {
+            Node::String(text) => 1 + text.len() / BYTES_PER_STEP,
+            _ => 1,
+        };
+        self.enter(ops.len() * weight)?;
         let marks = self.scratch.marks.len();
         if self.dynamic {
             self.scratch.scopes.push(block.resource);
         }
         let inner = Duty { track: duty.track || block.unevaluated, ..duty };
+        let marks_from = self.marks_from;
+        if block.unevaluated {
+            self.marks_from = marks;
+        }
         let types = Types::of(node);
         for op in ops {
             self.op(op, at, node, types, inner)?;
@@ -104,6 +117,7 @@ impl<S: Sink> Walk<'_, S> {
         if self.dynamic {
             self.scratch.scopes.pop();
         }
+        self.marks_from = marks_from;
         if block.unevaluated && !duty.track {
             self.scratch.marks.truncate(marks);
         }
@@ -220,6 +234,7 @@ impl<S: Sink> Walk<'_, S> {
             depth: self.depth,
             failures: 0,
             stopped: None,
+            marks_from: self.marks_from,
             dynamic: self.dynamic,
         };
         let passed = inner.block(id, at, Duty { duplicates: false, track }).is_continue();

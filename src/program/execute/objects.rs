@@ -7,7 +7,7 @@
 
 use std::ops::ControlFlow::{self, Continue};
 
-use super::{Duty, Sink, Walk};
+use super::{BYTES_PER_STEP, Duty, Sink, Walk};
 use crate::program::duplicates::{self, behind};
 use crate::program::names::Print;
 use crate::program::ops::{BlockId, Kind, ObjectPlan, Op, OpIndex};
@@ -124,6 +124,7 @@ impl<S: Sink> Walk<'_, S> {
     fn visit_other(&mut self, plan: &ObjectPlan, name: &str, value_at: usize, duty: Duty) -> ControlFlow<()> {
         let mut inner = duty.of_child();
         let mut matched = false;
+        self.pay(plan.patterns.len() * (name.len() / BYTES_PER_STEP))?;
         for (pattern, block, op) in &plan.patterns {
             if !self.name_matches(*pattern, name) {
                 continue;
@@ -282,10 +283,11 @@ impl<S: Sink> Walk<'_, S> {
         duty: Duty,
     ) -> ControlFlow<()> {
         self.pay(len)?;
+        let marks = self.sort_marks();
         let mut name_at = at + 1;
         for _ in 0..len {
             let value_at = name_at + 1;
-            if !self.is_marked(value_at)? {
+            if !self.is_marked(marks.clone(), value_at) {
                 self.unevaluated(block, op, value_at, Reason::UnknownField)?;
                 self.mark(value_at, duty);
             }

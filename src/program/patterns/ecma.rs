@@ -14,10 +14,10 @@ const SPACE: &str =
 const WORD: &str = "0-9A-Z_a-z";
 const DIGIT: &str = "0-9";
 
-/// Rewrites `pattern`.
-pub(super) fn translate(pattern: &str) -> Result<String, String> {
-    let mut reader =
-        Reader { rest: pattern.chars().peekable(), out: String::with_capacity(pattern.len() * 2) };
+/// Rewrites `pattern`. With `loose`, what cannot be matched is replaced by something that can: only the syntax counts.
+pub(super) fn translate(pattern: &str, loose: bool) -> Result<String, String> {
+    let out = String::with_capacity(pattern.len() * 2);
+    let mut reader = Reader { rest: pattern.chars().peekable(), out, loose };
     while let Some(next) = reader.rest.next() {
         match next {
             '\\' => reader.escape()?,
@@ -39,6 +39,7 @@ pub(super) fn translate(pattern: &str) -> Result<String, String> {
 struct Reader<'a> {
     rest: Peekable<Chars<'a>>,
     out: String,
+    loose: bool,
 }
 
 /// One element of a class, or an escape outside of one.
@@ -85,10 +86,15 @@ impl Reader<'_> {
         }
         match self.rest.next() {
             Some(':') => self.out.push_str("?:"),
+            Some('=' | '!') if self.loose => self.out.push_str("?:"),
             Some('=' | '!') => {
                 return Err("lookahead is not supported: it cannot be matched in linear time".into());
             }
             Some('<') => {
+                if self.loose && self.rest.next_if(|next| matches!(next, '=' | '!')).is_some() {
+                    self.out.push_str("?:");
+                    return Ok(());
+                }
                 if matches!(self.rest.peek(), Some('=' | '!')) {
                     return Err("lookbehind is not supported: it cannot be matched in linear time".into());
                 }
@@ -112,6 +118,11 @@ impl Reader<'_> {
             Some('B') => {
                 self.rest.next();
                 self.out.push_str(r"(?-u:\B)");
+                return Ok(());
+            }
+            Some('1'..='9' | 'k') if self.loose => {
+                self.rest.next();
+                self.out.push_str("(?:)");
                 return Ok(());
             }
             Some('1'..='9' | 'k') => {

@@ -1,14 +1,19 @@
 //! The keyword `pattern` and its kin: ECMA-262 text → tree → a matcher that needs no memory.
 //!
-//! Most patterns become a DFA that is built ahead. Nothing here backtracks: a match costs time linear in the string,
+//! Common shapes become plain byte checks (`direct`), the rest a DFA that is built ahead. Nothing here backtracks: a match costs time linear in the string,
 //! whatever the pattern. What cannot be matched that way (lookaround, back-references) is refused at compile time
 //! with the pattern's name.
 
+mod direct;
 mod ecma;
 
+use direct::Direct;
 use regex_automata::dfa::{Automaton, StartKind, dense};
 use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input, MatchKind};
+
+/// Deepest nesting of groups.
+const PATTERN_NESTING_MAX: u32 = 100;
 
 /// A compiled pattern.
 #[derive(Debug)]
@@ -18,6 +23,7 @@ pub(super) struct Pattern {
 
 #[derive(Debug)]
 enum Matcher {
+    Direct(Direct),
     Dfa(Box<dense::DFA<Vec<u32>>>),
 }
 
@@ -40,21 +46,41 @@ impl Pattern {
                 limits.text_bytes_max
             ));
         }
-        let translated = ecma::translate(text)?;
-        let matcher = Matcher::Dfa(Box::new(build_dfa(&translated, limits.program_bytes_max)?));
+        let translated = ecma::translate(text, false)?;
+        let syntax = syntax::Config::new().unicode(true).utf8(true).nest_limit(PATTERN_NESTING_MAX);
+        let direct = syntax::parse_with(&translated, &syntax).ok().and_then(|tree| Direct::new(&tree));
+        let matcher = match direct {
+            Some(direct) => Matcher::Direct(direct),
+            None => Matcher::Dfa(Box::new(build_dfa(&translated, limits.program_bytes_max)?)),
+        };
         Ok(Self { matcher })
+    }
+
+    /// How many bytes the matcher takes, about.
+    pub(super) fn memory_bytes(&self) -> usize {
+        match &self.matcher {
+            Matcher::Direct(_) => 256,
+            Matcher::Dfa(dfa) => dfa.memory_usage(),
+        }
     }
 
     /// Whether the pattern matches somewhere in `text`.
     #[inline]
     pub(super) fn is_match(&self, text: &str) -> bool {
         match &self.matcher {
+            Matcher::Direct(direct) => direct.is_match(text.as_bytes()),
             Matcher::Dfa(dfa) => {
                 let input = Input::new(text).earliest(true).anchored(Anchored::No);
                 matches!(dfa.try_search_fwd(&input), Ok(Some(_)))
             }
         }
     }
+}
+
+/// The format `regex`: whether `text` is a regular expression of ECMA-262, also one that we cannot match.
+pub(super) fn is_regex(text: &str) -> bool {
+    let syntax = syntax::Config::new().unicode(true).utf8(true).nest_limit(PATTERN_NESTING_MAX);
+    ecma::translate(text, true).is_ok_and(|translated| syntax::parse_with(&translated, &syntax).is_ok())
 }
 
 fn build_dfa(pattern: &str, bytes_max: usize) -> Result<dense::DFA<Vec<u32>>, String> {
@@ -66,7 +92,7 @@ fn build_dfa(pattern: &str, bytes_max: usize) -> Result<dense::DFA<Vec<u32>>, St
                 .dfa_size_limit(Some(bytes_max))
                 .determinize_size_limit(Some(bytes_max)),
         )
-        .syntax(syntax::Config::new().unicode(true).utf8(true).nest_limit(100))
+        .syntax(syntax::Config::new().unicode(true).utf8(true).nest_limit(PATTERN_NESTING_MAX))
         .build(pattern)
         .map_err(|error| reason(&error))
 }
@@ -116,7 +142,6 @@ mod tests {
             (r"^[\d\-x]+$", "1-x", true),
             (r"^\p{Letter}+$", "Größe", true),
             (r"^\p{Script=Greek}$", "λ", true),
-            (r"^\p{digit}+$", "x", false),
             (r"^\/a\-$", "/a-", true),
             (r"a{,2}", "a{,2}", true),
             (r"[a-z]b", "Qzb", true),
@@ -132,10 +157,84 @@ mod tests {
             (r"^a\0$", "a\0", true),
             ("", "anything", true),
         ] {
-            if pattern == r"^\p{digit}+$" {
-                continue;
-            }
             assert_eq!(matches(pattern, text), expected, "{pattern} {text:?}");
+        }
+    }
+
+    #[test]
+    #[expect(clippy::too_many_lines, reason = "a table")]
+    fn byte_checks_agree_with_automata() {
+        let patterns = [
+            ("^msg-[0-9a-f]{8}-[0-9a-f]{4}$", true),
+            (r"^(issue|pr)-\d+$", true),
+            ("^sha256:[0-9a-f]{4}$", true),
+            ("^[a-z][a-z0-9_]*$", true),
+            ("^[a-z0-9]+-[0-9]{2,3}$", true),
+            ("^[^/]+/[^/]*$", true),
+            ("^a+b?c$", true),
+            ("^x-", true),
+            ("^[A-Z_]{1,3}$", true),
+            ("^(a|ab)c$", false),
+            ("^[a-z]+z$", false),
+            ("^a*$", true),
+            ("^.{3}$", false),
+            ("a-[0-9]", false),
+            ("^a*[0-9]?a$", false),
+        ];
+        let texts = [
+            "",
+            "a",
+            "ab",
+            "abc",
+            "ac",
+            "aac",
+            "aabc",
+            "abbc",
+            "x-",
+            "x-y",
+            "x",
+            "msg-0123abcd-0a1b",
+            "msg-0123abcg-0a1b",
+            "msg-0123abcd-0a1b0",
+            "issue-1",
+            "issue-",
+            "pr-123",
+            "prx-1",
+            "issue-1\n",
+            "sha256:0af9",
+            "sha256:0aF9",
+            "a_1",
+            "1a",
+            "ab1-12",
+            "ab1-1",
+            "ab1-1234",
+            "ä/ö",
+            "/",
+            "a/",
+            "a/b/c",
+            "ABC",
+            "ABCD",
+            "zz",
+            "abz",
+            "äöü",
+            "aäb",
+            "a-1",
+            "xa-1",
+            "a1a",
+            "aa",
+        ];
+        for (text, is_direct) in patterns {
+            let pattern = Pattern::new(text, LIMITS).unwrap();
+            assert_eq!(matches!(pattern.matcher, Matcher::Direct(_)), is_direct, "{text}");
+            let dfa = build_dfa(&ecma::translate(text, false).unwrap(), LIMITS.program_bytes_max).unwrap();
+            let automaton = Pattern { matcher: Matcher::Dfa(Box::new(dfa)) };
+            for candidate in texts {
+                assert_eq!(
+                    pattern.is_match(candidate),
+                    automaton.is_match(candidate),
+                    "{text} {candidate:?}"
+                );
+            }
         }
     }
 
@@ -153,6 +252,9 @@ mod tests {
         ] {
             let error = Pattern::new(pattern, LIMITS).unwrap_err();
             assert!(error.contains(part), "{pattern}: {error}");
+        }
+        for pattern in [r"^(?!a)(?<=b)\1$", "[a-z]+"] {
+            assert!(is_regex(pattern), "{pattern}");
         }
         assert!(Pattern::new("[01]*1[01]{30}", LIMITS).is_err());
         assert!(Pattern::new(&"a".repeat(5000), LIMITS).unwrap_err().contains("pattern_bytes_max"));

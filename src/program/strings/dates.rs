@@ -4,13 +4,57 @@
 //! a leap second only where the UTC instant is 23:59:60. This file must not convert: it only says yes or no.
 
 /// `full-date T full-time`.
-pub(super) fn is_date_time(bytes: &[u8]) -> bool {
+pub(super) fn is_date_time(text: &str) -> bool {
+    let bytes = text.as_bytes();
     let Some((date, [separator, time @ ..])) = bytes.split_at_checked(10) else { return false };
-    matches!(separator, b'T' | b't') && is_date(date) && is_time(time)
+    matches!(separator, b'T' | b't') && is_day(date) && is_clock_time(time)
 }
 
-/// `yyyy-mm-dd`, a day of the calendar.
-pub(super) fn is_date(bytes: &[u8]) -> bool {
+/// `yyyy-mm-dd`.
+pub(super) fn is_date(text: &str) -> bool {
+    is_day(text.as_bytes())
+}
+
+/// `hh:mm:ss[.fraction]` and an offset.
+pub(super) fn is_time(text: &str) -> bool {
+    is_clock_time(text.as_bytes())
+}
+
+/// RFC 3339, appendix A: weeks alone, or units in descending order without a gap.
+pub(super) fn is_duration(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix('P') else { return false };
+    if let Some(weeks) = rest.strip_suffix('W') {
+        return is_number(weeks);
+    }
+    let (date, time) = rest.split_once('T').map_or((rest, None), |(date, time)| (date, Some(time)));
+    let has_date = !date.is_empty();
+    (has_date || time.is_some())
+        && (!has_date || is_run_of_units(date, "YMD"))
+        && time.is_none_or(|time| !time.is_empty() && is_run_of_units(time, "HMS"))
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Numbers with units that follow each other in `units`; the first one may be any of them.
+fn is_run_of_units(mut text: &str, units: &str) -> bool {
+    let mut expected = None;
+    while let Some(at) = text.find(|character: char| !character.is_ascii_digit()) {
+        let (number, rest) = text.split_at(at);
+        let mut behind = rest.chars();
+        let place = behind.next().and_then(|unit| units.find(unit));
+        if !is_number(number) || place.is_none() || expected.is_some_and(|expected| place != Some(expected)) {
+            return false;
+        }
+        expected = place.map(|place| place + 1);
+        text = behind.as_str();
+    }
+    text.is_empty() && expected.is_some()
+}
+
+/// A day of the calendar.
+fn is_day(bytes: &[u8]) -> bool {
     let &[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = bytes else { return false };
     let (Some(century), Some(year), Some(month), Some(day)) =
         (two(y1, y2), two(y3, y4), two(m1, m2), two(d1, d2))
@@ -28,8 +72,8 @@ pub(super) fn is_date(bytes: &[u8]) -> bool {
     year != 0 && day != 0 && day <= days
 }
 
-/// `hh:mm:ss[.fraction]` and an offset.
-pub(super) fn is_time(bytes: &[u8]) -> bool {
+/// A time of day with its offset.
+fn is_clock_time(bytes: &[u8]) -> bool {
     let Some((&[h1, h2, b':', m1, m2, b':', s1, s2], rest)) = bytes.split_first_chunk::<8>() else {
         return false;
     };
@@ -107,7 +151,7 @@ mod tests {
             ("٢026-05-25T00:00:00Z", false),
             ("", false),
         ] {
-            assert_eq!(is_date_time(text.as_bytes()), valid, "{text}");
+            assert_eq!(is_date_time(text), valid, "{text}");
         }
     }
 }

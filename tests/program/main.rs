@@ -1,0 +1,6 @@
+//! Integration tests of the validator: the official suite, the comparison with another validator, hostile input.
+
+#![expect(clippy::unwrap_used, reason = "a test may stop")]
+#![expect(clippy::print_stderr, clippy::print_stdout, reason = "a test says what it ran and what it skipped")]
+
+mod suite;
