@@ -149,3 +149,6 @@ pub fn run<S: Source, K: Sink>(
     histograms.merge(collector.total());
     Ok(Summary { tally, elapsed: started.elapsed(), histograms })
 }
+
+#[cfg(test)]
+mod tests;

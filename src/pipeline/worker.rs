@@ -67,6 +67,8 @@ fn judge_batch(judge: &mut Judge, batch: &mut Batch, recorder: &mut Recorder) {
         } else {
             judge.judge(rules, *binding, payload, pointers, &mut NoWatch)
         };
+        #[cfg(test)]
+        super::tests::panic_on_request(payload);
         outcomes.push(Outcome { verdict, pointer: (from, pointers.len() as u32) });
     }
 }
