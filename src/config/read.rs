@@ -15,14 +15,17 @@ pub(super) struct Source<'a> {
     pub(super) env: &'a dyn Fn(&str) -> Option<String>,
 }
 
+/// Puts the environment into a text; `None` if a variable is not set, which is then the error.
+pub(super) type FillIn<'a> = &'a mut dyn FnMut(&str) -> Option<String>;
+
 /// A type that a key can have.
 pub(super) trait Setting: Sized {
     /// What may stand there, where the key does not say more.
     const KIND: &'static str;
     /// Whether the value must never be shown.
     const SECRET: bool = false;
-    /// Reads it; texts come with the environment already filled in.
-    fn read(value: &DeValue<'_>, text: Option<&str>) -> Option<Self>;
+    /// Reads it; `fill_in` puts the environment into a text.
+    fn read(value: &DeValue<'_>, fill_in: FillIn<'_>) -> Option<Self>;
     /// Shows it as TOML.
     fn show(&self) -> String;
 }
@@ -54,8 +57,8 @@ impl std::fmt::Debug for Secret {
 impl Setting for Secret {
     const KIND: &'static str = "a text";
     const SECRET: bool = true;
-    fn read(_: &DeValue<'_>, text: Option<&str>) -> Option<Self> {
-        text.map(|text| Self(text.to_owned()))
+    fn read(value: &DeValue<'_>, fill_in: FillIn<'_>) -> Option<Self> {
+        value.as_str().and_then(fill_in).map(Self)
     }
     fn show(&self) -> String {
         quote(if self.0.is_empty() { "" } else { "(hidden)" })
@@ -64,7 +67,7 @@ impl Setting for Secret {
 
 impl Setting for bool {
     const KIND: &'static str = "true or false";
-    fn read(value: &DeValue<'_>, _: Option<&str>) -> Option<Self> {
+    fn read(value: &DeValue<'_>, _: FillIn<'_>) -> Option<Self> {
         value.as_bool()
     }
     fn show(&self) -> String {
@@ -74,8 +77,8 @@ impl Setting for bool {
 
 impl Setting for String {
     const KIND: &'static str = "a text";
-    fn read(_: &DeValue<'_>, text: Option<&str>) -> Option<Self> {
-        text.map(str::to_owned)
+    fn read(value: &DeValue<'_>, fill_in: FillIn<'_>) -> Option<Self> {
+        value.as_str().and_then(fill_in)
     }
     fn show(&self) -> String {
         quote(self)
@@ -84,8 +87,8 @@ impl Setting for String {
 
 impl Setting for Vec<String> {
     const KIND: &'static str = "a list of texts";
-    fn read(value: &DeValue<'_>, _: Option<&str>) -> Option<Self> {
-        value.as_array()?.iter().map(|item| item.get_ref().as_str().map(str::to_owned)).collect()
+    fn read(value: &DeValue<'_>, fill_in: FillIn<'_>) -> Option<Self> {
+        value.as_array()?.iter().map(|item| item.get_ref().as_str().and_then(&mut *fill_in)).collect()
     }
     fn show(&self) -> String {
         format!("[{}]", self.iter().map(|text| quote(text)).collect::<Vec<_>>().join(", "))
@@ -96,7 +99,7 @@ macro_rules! whole_number {
     ($($type:ty)*) => {$(
         impl Setting for $type {
             const KIND: &'static str = "a whole number";
-            fn read(value: &DeValue<'_>, _: Option<&str>) -> Option<Self> {
+            fn read(value: &DeValue<'_>, _: FillIn<'_>) -> Option<Self> {
                 let number = value.as_integer()?;
                 <$type>::from_str_radix(&number.as_str().replace('_', ""), number.radix()).ok()
             }
@@ -135,8 +138,8 @@ macro_rules! choice {
 
         impl super::read::Setting for $name {
             const KIND: &'static str = $allowed;
-            fn read(_: &toml::de::DeValue<'_>, text: Option<&str>) -> Option<Self> {
-                text?.parse().ok()
+            fn read(value: &toml::de::DeValue<'_>, fill_in: super::read::FillIn<'_>) -> Option<Self> {
+                fill_in(value.as_str()?)?.parse().ok()
             }
             fn show(&self) -> String {
                 super::read::quote(self.name())
@@ -155,11 +158,13 @@ impl Source<'_> {
         allowed: &str,
         check: impl Fn(&T) -> bool,
     ) -> Result<T, ConfigError> {
-        let text = match value.get_ref().as_str() {
-            Some(text) => Some(self.fill_in(key, text, value.span())?),
-            None => None,
-        };
-        let setting = T::read(value.get_ref(), text.as_deref()).filter(check);
+        let mut unset = None;
+        let mut fill_in =
+            |text: &str| self.fill_in(key, text, value.span()).map_err(|error| unset = Some(error)).ok();
+        let setting = T::read(value.get_ref(), &mut fill_in).filter(check);
+        if let Some(error) = unset {
+            return Err(error);
+        }
         setting.ok_or_else(|| {
             let found = if T::SECRET { "(hidden)" } else { self.text.get(value.span()).unwrap_or("?") };
             let allowed = if allowed.is_empty() { T::KIND } else { allowed };

@@ -65,6 +65,7 @@ fn the_environment_fills_texts() {
         (kafka.group.as_str(), kafka.brokers.as_str(), kafka.sasl_username.as_str()),
         ("a-value-b", "host:1", "$x")
     );
+    assert!(error("[kafka]\ntopics = [\"a\", \"${UNSET}\"]\n").contains("`UNSET` is not set"));
     assert!(error("[kafka]\ngroup = \"${UNSET}\"\n").contains("`UNSET` is not set"));
 }
 

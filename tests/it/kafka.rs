@@ -23,7 +23,12 @@ use crate::cli::{TempDir, tollgate};
 
 const WAIT: Duration = Duration::from_secs(20);
 const PARTITIONS: i32 = 4;
-const CREATED_AT_MS: i64 = 1_772_539_200_000;
+
+/// When the records were created: an hour ago, because retention may delete older ones under our hands.
+fn created_at_ms(number: u64) -> i64 {
+    static START: OnceLock<i64> = OnceLock::new();
+    *START.get_or_init(|| tollgate::clock::wall().micros() / 1000 - 3_600_000) + number as i64
+}
 
 /// The brokers of this process, or `None` with the reason printed. The script's watchdog stops them when we end.
 fn brokers() -> Option<&'static str> {
@@ -112,7 +117,7 @@ impl Topics {
                 .partition((number % PARTITIONS as u64) as i32)
                 .key(&key)
                 .payload(&payload)
-                .timestamp(CREATED_AT_MS + number as i64)
+                .timestamp(created_at_ms(number))
                 .headers(headers);
             producer.send(record).unwrap();
             sent.push((payload, truth.reason));
@@ -230,7 +235,7 @@ fn check_outputs(topics: &Topics, sent: &[(Vec<u8>, Option<Reason>)]) -> Vec<u32
                 assert_eq!(truth.is_none(), accepts, "record {} is in {topic}, truth {truth:?}", seen.number);
                 assert_eq!(seen.payload.as_ref(), Some(payload), "record {}", seen.number);
                 assert_eq!(seen.key, Some(format!("key-{}", seen.number).into_bytes()));
-                assert_eq!(seen.timestamp, Some(CREATED_AT_MS + seen.number as i64));
+                assert_eq!(seen.timestamp, Some(created_at_ms(seen.number)));
                 assert_eq!(
                     i64::from(partition),
                     seen.number as i64 % i64::from(PARTITIONS),
