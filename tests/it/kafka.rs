@@ -229,8 +229,9 @@ fn check_outputs(topics: &Topics, sent: &[(Vec<u8>, Option<Reason>)]) -> Vec<u32
     let mut times = vec![0; sent.len()];
     for (topic, accepts) in [(topics.accepted(), true), (topics.rejected(), false)] {
         for (partition, records) in topics.read(&topic) {
+            let order: Vec<u64> = records.iter().map(|seen| seen.number).collect();
             let mut highest = None;
-            for seen in records {
+            for (index, seen) in records.into_iter().enumerate() {
                 let (payload, truth) = &sent[seen.number as usize];
                 assert_eq!(truth.is_none(), accepts, "record {} is in {topic}, truth {truth:?}", seen.number);
                 assert_eq!(seen.payload.as_ref(), Some(payload), "record {}", seen.number);
@@ -253,7 +254,13 @@ fn check_outputs(topics: &Topics, sent: &[(Vec<u8>, Option<Reason>)]) -> Vec<u32
                 }
                 // A second copy may only be a step back after a crash, never a swap.
                 if times[seen.number as usize] == 0 {
-                    assert!(highest < Some(seen.number), "record {} is out of order", seen.number);
+                    let around = &order[index.saturating_sub(8)..(index + 8).min(order.len())];
+                    assert!(
+                        highest < Some(seen.number),
+                        "{topic}/{partition}: {} is out of order: {around:?}, first {:?}",
+                        seen.number,
+                        &order[..8]
+                    );
                     highest = Some(seen.number);
                 }
                 times[seen.number as usize] += 1;
