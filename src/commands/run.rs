@@ -26,7 +26,7 @@ pub(super) fn run(args: &Run) -> Result<Ended, Failure> {
     }
     let rules = Arc::new(Rules::compile(&config).map_err(usage)?);
     let mut log = LatencyLog::begin(args.latency_log.as_deref())?;
-    let stop = stop_on_signals()?;
+    let stop = stop_on_signals(config.pipeline.stop_deadline_ms)?;
     if args.paths.is_empty() {
         let summary = run_kafka(&config, rules, &stop, &mut log)?;
         log.finish()?;
@@ -67,7 +67,7 @@ fn run_files(
     args: &Run,
     config: &Config,
     rules: Arc<Rules>,
-    stop: &Stop,
+    stop: &Arc<Stop>,
     log: &mut LatencyLog,
     failures: &ReadFailures,
 ) -> Result<Summary, Failure> {
@@ -80,7 +80,7 @@ fn run_files(
             "with paths, say where records go: --accepted FILE, --rejected FILE, or both"
         )));
     }
-    let source = FileSource::open(&inputs, config, &rules, None, failures.clone())?;
+    let source = FileSource::open(&inputs, config, &rules, None, failures.clone(), stop)?;
     files::check_distinct(&outputs, source.paths()).map_err(usage)?;
     let sink = FileSink::create(accepted.as_ref(), rejected.as_ref(), source.names())?;
     let meters = Meters::default();

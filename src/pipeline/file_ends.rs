@@ -18,6 +18,7 @@ use crate::verdict::{Reason, Step};
 
 use super::batch::{Batch, Partition, Payloads};
 use super::route;
+use super::stdin::StoppableInput;
 use super::{Intake, Read, Receipt, Sink, SinkError, Source, SourceError, stop::Stop};
 
 /// Files that could not be read, or not to their end; the others were done.
@@ -52,16 +53,18 @@ pub struct FileSource {
     binding: Binding,
     now: Option<Timestamp>,
     failures: ReadFailures,
+    stop: Arc<Stop>,
 }
 
 impl FileSource {
-    /// Opens the inputs; `now` fixes the clock.
+    /// Opens the inputs; `now` fixes the clock, and `stop` ends the wait for standard input.
     pub fn open(
         inputs: &[Input],
         config: &Config,
         rules: &Rules,
         now: Option<Timestamp>,
         failures: ReadFailures,
+        stop: &Arc<Stop>,
     ) -> Result<Self, FileError> {
         let options = ReadOptions {
             block_bytes: config.files.block_bytes as usize,
@@ -69,8 +72,9 @@ impl FileSource {
             record_bytes_max: config.files.record_bytes_max as usize,
             layout: Layout::default(),
         };
-        let reader = Reader::open(inputs, &options)?;
-        Ok(Self { reader, binding: rules.default_binding(), now, failures })
+        let stdin = StoppableInput::new(Box::new(std::io::stdin()), Arc::clone(stop));
+        let reader = Reader::open_with_stdin(inputs, &options, Box::new(stdin))?;
+        Ok(Self { reader, binding: rules.default_binding(), now, failures, stop: Arc::clone(stop) })
     }
 
     /// The files, in the order in which they are read.
@@ -91,6 +95,8 @@ impl Source for FileSource {
         Ok(match self.reader.next() {
             None => Read::End,
             Some(Event::Done { .. }) => Read::Idle,
+            // Standard input that was given up is no failure.
+            Some(Event::Failed { .. }) if self.stop.is_asked() => Read::End,
             Some(Event::Failed { error, .. }) => {
                 self.failures.add(error);
                 Read::Idle

@@ -16,6 +16,7 @@ mod gate;
 pub mod kafka_ends;
 mod reader;
 pub mod route;
+mod stdin;
 pub mod stop;
 mod tally;
 mod threads;
