@@ -25,6 +25,10 @@ pub(super) trait Setting: Sized {
     fn read(value: &DeValue<'_>, text: Option<&str>) -> Option<Self>;
     /// Shows it as TOML.
     fn show(&self) -> String;
+    /// The texts of a list, which the environment is filled in later.
+    fn texts(&mut self) -> &mut [String] {
+        &mut []
+    }
 }
 
 /// A text that is never shown.
@@ -86,6 +90,9 @@ impl Setting for Vec<String> {
     const KIND: &'static str = "a list of texts";
     fn read(value: &DeValue<'_>, _: Option<&str>) -> Option<Self> {
         value.as_array()?.iter().map(|item| item.get_ref().as_str().map(str::to_owned)).collect()
+    }
+    fn texts(&mut self) -> &mut [String] {
+        self
     }
     fn show(&self) -> String {
         format!("[{}]", self.iter().map(|text| quote(text)).collect::<Vec<_>>().join(", "))
@@ -159,7 +166,11 @@ impl Source<'_> {
             Some(text) => Some(self.fill_in(key, text, value.span())?),
             None => None,
         };
-        let setting = T::read(value.get_ref(), text.as_deref()).filter(check);
+        let mut setting = T::read(value.get_ref(), text.as_deref());
+        for text in setting.iter_mut().flat_map(T::texts) {
+            *text = self.fill_in(key, text, value.span())?;
+        }
+        let setting = setting.filter(check);
         setting.ok_or_else(|| {
             let found = if T::SECRET { "(hidden)" } else { self.text.get(value.span()).unwrap_or("?") };
             let allowed = if allowed.is_empty() { T::KIND } else { allowed };
@@ -183,7 +194,11 @@ impl Source<'_> {
             let key = format!("{section}.\"{}\"", name.get_ref());
             let text = match value.get_ref() {
                 DeValue::Boolean(flag) => flag.to_string(),
-                DeValue::Integer(number) => number.as_str().to_owned(),
+                // In decimal, whatever it is written in: librdkafka would stop reading at the first other character.
+                DeValue::Integer(number) => {
+                    i64::from_str_radix(&number.as_str().replace('_', ""), number.radix())
+                        .map_or_else(|_| number.as_str().to_owned(), |number| number.to_string())
+                }
                 _ => self.setting::<String>(&key, value, "a text, number or true/false", |_| true)?,
             };
             table.insert(name.get_ref().to_string(), text);

@@ -66,6 +66,16 @@ fn the_environment_fills_texts() {
         ("a-value-b", "host:1", "$x")
     );
     assert!(error("[kafka]\ngroup = \"${UNSET}\"\n").contains("`UNSET` is not set"));
+    let config = Config::parse("t", "[kafka]\ntopics = [\"${SET}.a\", \"b\"]\n", &|_| Some("in".to_owned()));
+    assert_eq!(config.unwrap().kafka.topics, ["in.a", "b"]);
+    assert!(error("[kafka]\ntopics = [\"${UNSET}\"]\n").contains("`UNSET` is not set"));
+}
+
+#[test]
+fn numbers_for_librdkafka_are_decimal() {
+    let text = "[librdkafka]\n\"linger.ms\" = 1_000\n\"socket.timeout.ms\" = 0x3e8\n\"a\" = -1\n";
+    let table = Config::parse("t", text, &|_| None).unwrap().librdkafka;
+    assert_eq!(table.into_values().collect::<Vec<_>>(), ["-1", "1000", "1000"]);
 }
 
 #[test]
