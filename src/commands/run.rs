@@ -14,6 +14,7 @@ use crate::config::Config;
 use crate::files::{self, Input, Target};
 use crate::histograms::{Histograms, IntervalLog};
 use crate::judge::Rules;
+use crate::kafka::KafkaError;
 use crate::pipeline::file_ends::{FileSink, FileSource, ReadFailures};
 use crate::pipeline::kafka_ends;
 use crate::pipeline::stop::Stop;
@@ -52,7 +53,12 @@ fn run_kafka(
 ) -> Result<Summary, Failure> {
     kafka_ends::check(config).map_err(usage)?;
     tracing::info!(rules = rules.hash(), topics = ?config.kafka.topics, group = config.kafka.group, "starting");
-    let (source, sink, connection) = kafka_ends::connect(config, &rules)?;
+    let (source, sink, connection) = kafka_ends::connect(config, &rules).map_err(|error| {
+        // What librdkafka refuses stands in the configuration.
+        let is_setting =
+            matches!(error.downcast_ref(), Some(KafkaError::Setting { .. } | KafkaError::Create { .. }));
+        if is_setting { usage(error) } else { error.into() }
+    })?;
     let meters = Meters::default();
     let setup = Setup { rules, pipeline: &config.pipeline, stop, meters: &meters };
     let outcome = pipeline::run(&setup, source, sink, |interval| log.append(interval));

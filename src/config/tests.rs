@@ -91,6 +91,35 @@ fn outputs_must_not_be_inputs() {
     assert!(
         error("[kafka]\ntopics = [\"a\"]\naccepted = \"b\"\nrejected = \"b\"\n").contains("kafka.rejected")
     );
+    assert_eq!(
+        error("[kafka]\ntopics = [\"a\", \"a.rejected\"]\n"),
+        "t.toml: `kafka.rejected`: found `a.rejected` for `a`, allowed: topics that are not inputs themselves"
+    );
+    assert_eq!(
+        error("[kafka]\ntopics = [\"a\", \"a.b\"]\naccepted = \"{topic}.b.c\"\nrejected = \"{topic}.c\"\n"),
+        "t.toml: `kafka.rejected`: found `a.b.c` for `a.b`, allowed: a topic without accepted records"
+    );
+}
+
+#[test]
+fn a_binding_belongs_to_a_topic() {
+    assert_eq!(
+        error("[kafka]\ntopics = [\"in\"]\n[topic_formats]\nin = \"agh\"\nim = \"agh\"\n"),
+        "t.toml: `topic_formats`: found `im`, allowed: the input topics [\"in\"]"
+    );
+}
+
+#[test]
+fn what_is_allowed_for_files_can_be_read_with() {
+    use crate::files::{ReadOptions, Reader};
+    let text = "[files]\nblock_bytes = 67108864\nrecord_bytes_max = 1073741824\n";
+    let files = Config::parse("t", text, &|_| None).unwrap().files;
+    let (block_bytes, record_bytes_max) = (files.block_bytes as usize, files.record_bytes_max as usize);
+    assert!(
+        Reader::open(&[], &ReadOptions { block_bytes, record_bytes_max, ..ReadOptions::default() }).is_ok()
+    );
+    assert!(error("[files]\nblock_bytes = 67108865\n").contains("4096 to 67108864"));
+    assert!(error("[files]\nrecord_bytes_max = 1073741825\n").contains("1024 to 1073741824"));
 }
 
 #[test]

@@ -264,3 +264,18 @@ fn test_runs_case_files() {
     let line: serde_json::Value = serde_json::from_str(out.trim()).unwrap();
     assert_eq!((line["outcome"].as_str(), line["name"].as_str()), (Some("passed"), Some("wrong")));
 }
+
+#[test]
+fn a_setting_that_librdkafka_refuses_is_wrong_configuration() {
+    let dir = TempDir::new("librdkafka");
+    let kafka = "[kafka]\nbrokers = \"127.0.0.1:1\"\ntopics = [\"a\"]\n[librdkafka]\n";
+    for (setting, said) in [
+        ("\"linger.mss\" = 5", "linger.mss"),
+        ("\"ssl.ca.location\" = \"/nowhere\"\n\"security.protocol\" = \"ssl\"", "nowhere"),
+    ] {
+        let config = dir.write("t.toml", format!("{kafka}{setting}\n"));
+        let (code, _, stderr) = run(&["run", "--config", config.to_str().unwrap()]);
+        assert_eq!(code, 2, "{stderr}");
+        assert!(stderr.contains(said), "{stderr}");
+    }
+}
