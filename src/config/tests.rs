@@ -110,14 +110,7 @@ fn a_binding_belongs_to_a_topic() {
 }
 
 #[test]
-fn what_is_allowed_for_files_can_be_read_with() {
-    use crate::files::{ReadOptions, Reader};
-    let text = "[files]\nblock_bytes = 67108864\nrecord_bytes_max = 1073741824\n";
-    let files = Config::parse("t", text, &|_| None).unwrap().files;
-    let (block_bytes, record_bytes_max) = (files.block_bytes as usize, files.record_bytes_max as usize);
-    assert!(
-        Reader::open(&[], &ReadOptions { block_bytes, record_bytes_max, ..ReadOptions::default() }).is_ok()
-    );
+fn limits_of_files_are_those_of_their_reader() {
     assert!(error("[files]\nblock_bytes = 67108865\n").contains("4096 to 67108864"));
     assert!(error("[files]\nrecord_bytes_max = 1073741825\n").contains("1024 to 1073741824"));
 }

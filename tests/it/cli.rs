@@ -279,3 +279,13 @@ fn a_setting_that_librdkafka_refuses_is_wrong_configuration() {
         assert!(stderr.contains(said), "{stderr}");
     }
 }
+
+#[test]
+fn the_largest_buffers_that_are_allowed_work() {
+    let dir = TempDir::new("largest");
+    let config = dir.write("t.toml", "[files]\nblock_bytes = 67108864\nrecord_bytes_max = 1073741824\n");
+    let input = "tests/fixtures/olympus/valid/escaped-names.json";
+    let args = ["run", input, "--config", config.to_str().unwrap(), "--accepted", "-"];
+    let (code, stdout, stderr) = run(&args);
+    assert_eq!((code, stdout.lines().count()), (0, 1), "{stderr}");
+}
