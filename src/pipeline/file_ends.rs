@@ -119,7 +119,12 @@ pub struct FileSink {
     rejected: Option<Writer>,
     names: Vec<String>,
     note: Vec<u8>,
+    /// When what was written goes out; `None` while there is nothing new.
+    flush_at: Option<Instant>,
 }
+
+/// How long a record may stay in a buffer while its input is slow.
+const FLUSH_EVERY: Duration = Duration::from_secs(1);
 
 impl FileSink {
     /// Creates the outputs; one that is absent drops its records.
@@ -131,7 +136,8 @@ impl FileSink {
         let create = |target: Option<&Target>| {
             target.map(|target| Writer::create(target, &WriteOptions::default())).transpose()
         };
-        Ok(Self { accepted: create(accepted)?, rejected: create(rejected)?, names, note: Vec::new() })
+        let (accepted, rejected) = (create(accepted)?, create(rejected)?);
+        Ok(Self { accepted, rejected, names, note: Vec::new(), flush_at: None })
     }
 
     fn write_batch(&mut self, batch: &Batch) -> Result<(), FileError> {
@@ -176,6 +182,7 @@ fn is_json(reason: Reason) -> bool {
 impl Sink for FileSink {
     fn write(&mut self, batch: Batch, _: &Stop, receipts: &mut Vec<Receipt>) -> Result<(), SinkError> {
         self.write_batch(&batch)?;
+        self.flush_at.get_or_insert_with(|| Instant::now() + FLUSH_EVERY);
         receipts.push(Receipt {
             records: batch.payloads.len() as u64,
             read_at: batch.read_at,
@@ -186,11 +193,16 @@ impl Sink for FileSink {
     }
 
     fn tend(&mut self, _: &Stop, _: &mut Vec<Receipt>) -> Result<(), SinkError> {
+        if self.flush_at.take_if(|at| *at <= Instant::now()).is_some() {
+            for writer in [&mut self.accepted, &mut self.rejected].into_iter().flatten() {
+                writer.flush()?;
+            }
+        }
         Ok(())
     }
 
     fn tend_every(&self) -> Duration {
-        Duration::from_secs(1)
+        FLUSH_EVERY
     }
 
     fn finish(&mut self, _: &Stop, _: &mut Vec<Receipt>) -> Result<(), SinkError> {

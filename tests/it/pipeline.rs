@@ -152,3 +152,30 @@ fn a_blocked_output_does_not_outlast_the_deadline() {
     assert_eq!(code, Some(3), "not everything was written");
     assert!(took < Duration::from_secs(10), "{took:?}");
 }
+
+/// An input that pauses: what came is not kept back until a buffer is full.
+#[test]
+fn a_record_comes_out_while_the_input_pauses() {
+    let line = [fs::read_to_string("tests/fixtures/olympus/valid/escaped-names.json").unwrap().trim(), "\n"]
+        .concat();
+    let mut child = tollgate()
+        .args(["run", "-", "--accepted", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(line.as_bytes()).unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    let (to_test, from_reader) = std::sync::mpsc::channel();
+    let expected = line.len();
+    std::thread::spawn(move || {
+        let mut text = vec![0; expected];
+        let _ = to_test.send(stdout.read_exact(&mut text).map(|()| text));
+    });
+    let came = from_reader.recv_timeout(Duration::from_secs(10));
+    drop(stdin);
+    child.wait().unwrap();
+    assert_eq!(came.unwrap().unwrap(), line.as_bytes());
+}
