@@ -325,3 +325,25 @@ fn what_is_missing_is_said_before_anything_runs() {
     assert_eq!(code, Some(3), "{said}");
     assert!(said.contains("`nowhere` does not exist"), "{said}");
 }
+
+/// Records as large as the broker takes them: the outputs have the same limit, so they must take them too.
+#[test]
+fn the_largest_record_comes_through() {
+    let Some(brokers) = brokers() else { return };
+    let topics = Topics::create(brokers, "largest");
+    let producer: BaseProducer = topics.client().set("message.max.bytes", "2000000").create().unwrap();
+    // Just below the broker's default limit of 1048588, with room for the reject's header.
+    let payloads = [vec![b'x'; 1_048_000], vec![b'y'; 10], vec![b'z'; 1_047_999]];
+    for (number, payload) in payloads.iter().enumerate() {
+        let text = number.to_string();
+        let headers = OwnedHeaders::new().insert(Header { key: "number", value: Some(&text) });
+        let record = BaseRecord::<(), _>::to(&topics.input).partition(0).payload(payload).headers(headers);
+        producer.send(record).unwrap();
+    }
+    producer.flush(WAIT).unwrap();
+    assert_eq!(topics.count(&topics.input), payloads.len() as i64);
+    let dir = TempDir::new("kafka-largest");
+    let filter = Filter::start(&topics.config(&dir, "beginning"));
+    wait_for("the last record", || topics.count(&topics.rejected()) >= payloads.len() as i64);
+    filter.stop();
+}
