@@ -4,6 +4,7 @@
 //! Tollgate did is another client (rust-rdkafka's), not our own.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -94,6 +95,8 @@ impl Topics {
             .client()
             .set("queue.buffering.max.messages", "1000000")
             .set("linger.ms", "20")
+            // A retry must not change the order that the tests expect.
+            .set("enable.idempotence", "true")
             .create()
             .unwrap();
         let mut stream = Stream::new(seed, 100);
@@ -346,4 +349,30 @@ fn the_largest_record_comes_through() {
     let filter = Filter::start(&topics.config(&dir, "beginning"));
     wait_for("the last record", || topics.count(&topics.rejected()) >= payloads.len() as i64);
     filter.stop();
+}
+
+/// A member that comes and one that goes: partitions move drained and committed, so that nothing is lost or doubled.
+#[test]
+fn partitions_move_between_members_without_loss_or_double() {
+    let Some(brokers) = brokers() else { return };
+    let topics = Topics::create(brokers, "moving");
+    let dir = TempDir::new("kafka-moving");
+    // Slow enough that there is work left when the group has settled.
+    let slow =
+        "[pipeline]\nbatch_records_max = 128\ninflight_records_max = 512\n[librdkafka]\n\"linger.ms\" = 50\n";
+    let config = fs::read_to_string(topics.config(&dir, "beginning")).unwrap() + slow;
+    let config = dir.write("slow.toml", config).to_str().unwrap().to_owned();
+    let sent = topics.fill(120_000, 14);
+    let done = || topics.count(&topics.accepted()) + topics.count(&topics.rejected());
+    let first = Filter::start(&config);
+    wait_for("the first records", || done() > 2_000);
+    let second = Filter::start(&config);
+    wait_for("some more", || done() > 80_000);
+    first.stop();
+    wait_for("the last record", || done() >= 120_000);
+    second.stop();
+    let times = check_outputs(&topics, &sent);
+    assert!(times.iter().all(|times| *times >= 1), "every record");
+    let doubled = times.iter().filter(|times| **times > 1).count();
+    assert_eq!(doubled, 0, "records that were written twice");
 }
