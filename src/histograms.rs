@@ -57,8 +57,9 @@ const NANOS_MAX: u64 = 3_600_000_000_000;
 const SIGNIFICANT_DIGITS: u8 = 2;
 /// How often a thread hands over its set.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// LIMIT: sets under way from the threads to the collector.
-const SETS_UNDER_WAY_MAX: usize = 256;
+/// LIMIT: sets under way from the threads to the collector; more than there can be threads, each of which leaves one
+/// behind when it ends.
+const SETS_UNDER_WAY_MAX: usize = 4096;
 
 /// One histogram per stage.
 pub struct Histograms {
@@ -303,6 +304,15 @@ mod tests {
             "{}",
             parse.value_at_quantile(0.5)
         );
+    }
+
+    #[test]
+    fn as_many_threads_as_there_can_be_leave_their_last_set() {
+        let mut collector = Collector::default();
+        for _ in 0..1024 + 2 {
+            collector.recorder().record(Stage::Parse, Duration::from_micros(1), 1);
+        }
+        assert_eq!(collector.interval().stage(Stage::Parse).unwrap().len(), 1024 + 2);
     }
 
     #[test]

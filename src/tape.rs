@@ -71,7 +71,7 @@ impl<'a> Tape<'a> {
                 out.push(b'/');
                 match name.and_then(|name| self.nodes.get(name)) {
                     Some(Node::String(name)) => write_pointer_token(name, out),
-                    _ => out.extend_from_slice(position.to_string().as_bytes()),
+                    _ => write_number(position, out),
                 }
                 // Whoever asks for a name gets the pointer of its value, and is there.
                 return if name == Some(target) { None } else { Some(value) };
@@ -201,6 +201,22 @@ fn nested_nodes(node: &Node<'_>) -> usize {
     match node {
         Node::Object { count, .. } | Node::Array { count, .. } => *count,
         Node::String(_) | Node::Static(_) => 0,
+    }
+}
+
+/// Writes an index in decimal, without the `String` that formatting would make.
+fn write_number(number: usize, out: &mut Vec<u8>) {
+    let from = out.len();
+    let mut rest = number;
+    loop {
+        out.push(b'0' + (rest % 10) as u8);
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if let Some(digits) = out.get_mut(from..) {
+        digits.reverse();
     }
 }
 

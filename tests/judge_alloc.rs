@@ -48,13 +48,15 @@ fn a_warm_judge_allocates_nothing() {
     let rules = Rules::compile(&Config::default()).unwrap();
     let mut judge = Judge::new(&rules);
     let mut stream = Stream::new(3, 500);
-    let records: Vec<Vec<u8>> = (0..2000)
+    let mut records: Vec<Vec<u8>> = (0..2000)
         .map(|_| {
             let mut record = Vec::new();
             stream.write_next(&mut record);
             record
         })
         .collect();
+    // A pointer through arrays, which no record of the stream needs.
+    records.push(br#"{"persona":[0,[0,0,0,0,0,0,0,0,0,0,0,{"a":1,"a":2}]]}"#.to_vec());
     let mut pointer = Vec::with_capacity(4096);
     let mut judge_all = || {
         let mut rejected = 0;

@@ -43,7 +43,7 @@ pub(super) fn run(args: &Demo) -> Result<Ended, Failure> {
     let dir = args.out.clone().unwrap_or_else(|| std::env::temp_dir().join("tollgate-demo"));
     std::fs::create_dir_all(&dir).with_context(|| format!("--out {}", dir.display()))?;
     let files = Files::in_dir(&dir);
-    let stop = stop_on_signals()?;
+    let stop = stop_on_signals(Config::default().pipeline.stop_deadline_ms)?;
 
     let expected = generate(args, &files.input)?;
     let summary = filter(args, &files, &stop)?;
@@ -109,7 +109,7 @@ fn filter(args: &Demo, files: &Files, stop: &Arc<Stop>) -> Result<Summary, Failu
     let rules = Arc::new(Rules::compile(&config)?);
     let failures = ReadFailures::default();
     let inputs = [Input::from_argument(&files.input)];
-    let source = FileSource::open(&inputs, &config, &rules, Some(NOW), failures.clone())?;
+    let source = FileSource::open(&inputs, &config, &rules, Some(NOW), failures.clone(), stop)?;
     // The directory is the user's choice; records carry the file's name alone, so that outputs can be compared.
     let names = vec!["input.ndjson".to_owned()];
     let (accepted, rejected) =

@@ -11,6 +11,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 
@@ -106,8 +107,12 @@ fn load_config(path: Option<&Path>) -> Result<Config, Failure> {
     path.map_or_else(|| Ok(Config::default()), |path| Config::load(path).map_err(usage))
 }
 
-/// First SIGINT or SIGTERM: an orderly stop. Second: exit at once.
-fn stop_on_signals() -> Result<Arc<Stop>, Failure> {
+/// How long after the deadline of an orderly stop threads may take to end, before the process ends without them.
+const STOP_GRACE: Duration = Duration::from_secs(5);
+
+/// First SIGINT or SIGTERM: an orderly stop. Second: exit at once, and also where a thread cannot be stopped because
+/// it waits for the system, as when nobody reads our output.
+fn stop_on_signals(deadline_ms: u32) -> Result<Arc<Stop>, Failure> {
     let stop = Arc::new(Stop::default());
     let mut signals =
         signal_hook::iterator::Signals::new([signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM])?;
@@ -115,13 +120,21 @@ fn stop_on_signals() -> Result<Arc<Stop>, Failure> {
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         for _ in signals.forever() {
             if asked.is_asked() {
-                tracing::warn!("second signal: exiting at once; what was not committed will be read again");
-                #[expect(clippy::exit, reason = "the user asked twice; nothing may hold the process up")]
-                std::process::exit(i32::from(EXIT_RUN_TIME));
+                exit_now("second signal");
             }
             tracing::info!("stopping: finishing what is in flight; a second signal exits at once");
             asked.ask();
+            let _ = std::thread::Builder::new().name("deadline".into()).spawn(move || {
+                std::thread::sleep(Duration::from_millis(u64::from(deadline_ms)) + STOP_GRACE);
+                exit_now("the stop takes longer than its deadline");
+            });
         }
     })?;
     Ok(stop)
+}
+
+fn exit_now(why: &str) -> ! {
+    tracing::warn!("{why}: exiting at once; what was not committed will be read again");
+    #[expect(clippy::exit, reason = "nothing may hold the process up any more")]
+    std::process::exit(i32::from(EXIT_RUN_TIME));
 }

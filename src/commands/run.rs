@@ -14,6 +14,7 @@ use crate::config::Config;
 use crate::files::{self, Input, Target};
 use crate::histograms::{Histograms, IntervalLog};
 use crate::judge::Rules;
+use crate::kafka::KafkaError;
 use crate::pipeline::file_ends::{FileSink, FileSource, ReadFailures};
 use crate::pipeline::kafka_ends;
 use crate::pipeline::stop::Stop;
@@ -26,7 +27,7 @@ pub(super) fn run(args: &Run) -> Result<Ended, Failure> {
     }
     let rules = Arc::new(Rules::compile(&config).map_err(usage)?);
     let mut log = LatencyLog::begin(args.latency_log.as_deref())?;
-    let stop = stop_on_signals()?;
+    let stop = stop_on_signals(config.pipeline.stop_deadline_ms)?;
     if args.paths.is_empty() {
         let summary = run_kafka(&config, rules, &stop, &mut log)?;
         log.finish()?;
@@ -52,7 +53,12 @@ fn run_kafka(
 ) -> Result<Summary, Failure> {
     kafka_ends::check(config).map_err(usage)?;
     tracing::info!(rules = rules.hash(), topics = ?config.kafka.topics, group = config.kafka.group, "starting");
-    let (source, sink, connection) = kafka_ends::connect(config, &rules)?;
+    let (source, sink, connection) = kafka_ends::connect(config, &rules).map_err(|error| {
+        // What librdkafka refuses stands in the configuration.
+        let is_setting =
+            matches!(error.downcast_ref(), Some(KafkaError::Setting { .. } | KafkaError::Create { .. }));
+        if is_setting { usage(error) } else { error.into() }
+    })?;
     let meters = Meters::default();
     let setup = Setup { rules, pipeline: &config.pipeline, stop, meters: &meters };
     let outcome = pipeline::run(&setup, source, sink, |interval| log.append(interval));
@@ -67,7 +73,7 @@ fn run_files(
     args: &Run,
     config: &Config,
     rules: Arc<Rules>,
-    stop: &Stop,
+    stop: &Arc<Stop>,
     log: &mut LatencyLog,
     failures: &ReadFailures,
 ) -> Result<Summary, Failure> {
@@ -80,7 +86,7 @@ fn run_files(
             "with paths, say where records go: --accepted FILE, --rejected FILE, or both"
         )));
     }
-    let source = FileSource::open(&inputs, config, &rules, None, failures.clone())?;
+    let source = FileSource::open(&inputs, config, &rules, None, failures.clone(), stop)?;
     files::check_distinct(&outputs, source.paths()).map_err(usage)?;
     let sink = FileSink::create(accepted.as_ref(), rejected.as_ref(), source.names())?;
     let meters = Meters::default();

@@ -183,9 +183,9 @@ sections! {
     /// Files as source and sink.
     files Files {
         /// How much is read at once.
-        block_bytes: u32 = 262_144, "4096 to 1073741824", |bytes| (4096..=1 << 30).contains(bytes);
+        block_bytes: u32 = 262_144, "4096 to 67108864", |bytes| (4096..=1 << 26).contains(bytes);
         /// Longer records are not kept in memory: they are rejected with their length and SHA-256 alone.
-        record_bytes_max: u32 = 134_217_728, "1024 to 2147483648", |bytes| (1024..=1 << 31).contains(bytes);
+        record_bytes_max: u32 = 134_217_728, "1024 to 1073741824", |bytes| (1024..=1 << 30).contains(bytes);
     }
     /// Kafka as source and sink.
     kafka Kafka {

@@ -84,13 +84,36 @@ impl Config {
                     "another topic than `kafka.accepted`",
                 );
             }
-            if [kafka.accepted_topic(topic), kafka.rejected_topic(topic)].contains(topic) {
+            // Also those of another input: its records would be judged a second time, or for ever.
+            let outputs =
+                [("accepted", kafka.accepted_topic(topic)), ("rejected", kafka.rejected_topic(topic))];
+            if let Some((name, output)) =
+                outputs.into_iter().find(|(_, output)| kafka.topics.contains(output))
+            {
                 return wrong(
-                    "kafka.accepted",
-                    kafka.accepted.clone(),
+                    &format!("kafka.{name}"),
+                    format!("`{output}` for `{topic}`"),
                     "topics that are not inputs themselves",
                 );
             }
+            // A record that was rejected must never stand where another input's accepted ones are.
+            let rejected = kafka.rejected_topic(topic);
+            if kafka.topics.iter().any(|other| kafka.accepted_topic(other) == rejected) {
+                return wrong(
+                    "kafka.rejected",
+                    format!("`{rejected}` for `{topic}`"),
+                    "a topic without accepted records",
+                );
+            }
+        }
+        // A binding that no topic has is a slip of the pen, and its topic would be judged without it.
+        let unknown = self.topic_formats.keys().find(|topic| !kafka.topics.contains(topic));
+        if let Some(topic) = unknown.filter(|_| !kafka.topics.is_empty()) {
+            return wrong(
+                "topic_formats",
+                format!("`{topic}`"),
+                &format!("the input topics {:?}", kafka.topics),
+            );
         }
         Ok(())
     }

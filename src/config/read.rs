@@ -188,7 +188,11 @@ impl Source<'_> {
             let key = format!("{section}.\"{}\"", name.get_ref());
             let text = match value.get_ref() {
                 DeValue::Boolean(flag) => flag.to_string(),
-                DeValue::Integer(number) => number.as_str().to_owned(),
+                // In decimal, whatever it is written in: librdkafka would stop reading at the first other character.
+                DeValue::Integer(number) => {
+                    i64::from_str_radix(&number.as_str().replace('_', ""), number.radix())
+                        .map_or_else(|_| number.as_str().to_owned(), |number| number.to_string())
+                }
                 _ => self.setting::<String>(&key, value, "a text, number or true/false", |_| true)?,
             };
             table.insert(name.get_ref().to_string(), text);

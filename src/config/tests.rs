@@ -67,6 +67,16 @@ fn the_environment_fills_texts() {
     );
     assert!(error("[kafka]\ntopics = [\"a\", \"${UNSET}\"]\n").contains("`UNSET` is not set"));
     assert!(error("[kafka]\ngroup = \"${UNSET}\"\n").contains("`UNSET` is not set"));
+    let config = Config::parse("t", "[kafka]\ntopics = [\"${SET}.a\", \"b\"]\n", &|_| Some("in".to_owned()));
+    assert_eq!(config.unwrap().kafka.topics, ["in.a", "b"]);
+    assert!(error("[kafka]\ntopics = [\"${UNSET}\"]\n").contains("`UNSET` is not set"));
+}
+
+#[test]
+fn numbers_for_librdkafka_are_decimal() {
+    let text = "[librdkafka]\n\"linger.ms\" = 1_000\n\"socket.timeout.ms\" = 0x3e8\n\"a\" = -1\n";
+    let table = Config::parse("t", text, &|_| None).unwrap().librdkafka;
+    assert_eq!(table.into_values().collect::<Vec<_>>(), ["-1", "1000", "1000"]);
 }
 
 #[test]
@@ -82,6 +92,28 @@ fn outputs_must_not_be_inputs() {
     assert!(
         error("[kafka]\ntopics = [\"a\"]\naccepted = \"b\"\nrejected = \"b\"\n").contains("kafka.rejected")
     );
+    assert_eq!(
+        error("[kafka]\ntopics = [\"a\", \"a.rejected\"]\n"),
+        "t.toml: `kafka.rejected`: found `a.rejected` for `a`, allowed: topics that are not inputs themselves"
+    );
+    assert_eq!(
+        error("[kafka]\ntopics = [\"a\", \"a.b\"]\naccepted = \"{topic}.b.c\"\nrejected = \"{topic}.c\"\n"),
+        "t.toml: `kafka.rejected`: found `a.b.c` for `a.b`, allowed: a topic without accepted records"
+    );
+}
+
+#[test]
+fn a_binding_belongs_to_a_topic() {
+    assert_eq!(
+        error("[kafka]\ntopics = [\"in\"]\n[topic_formats]\nin = \"agh\"\nim = \"agh\"\n"),
+        "t.toml: `topic_formats`: found `im`, allowed: the input topics [\"in\"]"
+    );
+}
+
+#[test]
+fn limits_of_files_are_those_of_their_reader() {
+    assert!(error("[files]\nblock_bytes = 67108865\n").contains("4096 to 67108864"));
+    assert!(error("[files]\nrecord_bytes_max = 1073741825\n").contains("1024 to 1073741824"));
 }
 
 #[test]

@@ -110,7 +110,8 @@ impl Detector {
             if let Some(known) = self.find(name) {
                 claims.claimed.0 |= known.discriminates;
                 for (index, count) in present.iter_mut().enumerate() {
-                    *count += (known.required_by >> index) & 1;
+                    // A name may stand there hundreds of times; that it does is found later.
+                    *count = count.saturating_add((known.required_by >> index) & 1);
                 }
                 claims.envelope |= known.name == "envelope";
             }
@@ -186,4 +187,20 @@ fn slot_of(name: &str) -> usize {
     let first = bytes.first().copied().unwrap_or_default();
     let last = bytes.last().copied().unwrap_or_default();
     (bytes.len() * 37 + usize::from(first) * 5 + usize::from(last) * 11) % SLOTS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tape::Parser;
+
+    #[test]
+    fn a_name_that_stands_there_hundreds_of_times_does_no_harm() {
+        let text = format!("{{{}}}", vec!["\"persona\":0"; 300].join(","));
+        Parser::new(64).parse(text.as_bytes(), |tape| {
+            let detector = Detector::new(true);
+            let claimed = detector.decide(detector.claims(tape.unwrap()), Binding::Auto);
+            assert_eq!(claimed, Claimed::Format(FormatId(0)));
+        });
+    }
 }

@@ -118,6 +118,9 @@ impl ProducerSettings {
             ("linger.ms", "5"),
             // The Java client's partitioner, so that keys meet in the same partition whoever writes.
             ("partitioner", "murmur2_random"),
+            // librdkafka's own limit, 1 MB, is below the brokers': a record that was read could not be written, for
+            // ever. The output topic's limit decides; batches of several records stay bounded by `batch.size`.
+            ("message.max.bytes", "1000000000"),
         ];
         apply(&mut conf, &defaults)?;
         match &self.transactional_id {

@@ -18,6 +18,7 @@ use crate::verdict::{Reason, Step};
 
 use super::batch::{Batch, Partition, Payloads};
 use super::route;
+use super::stdin::StoppableInput;
 use super::{Intake, Read, Receipt, Sink, SinkError, Source, SourceError, stop::Stop};
 
 /// Files that could not be read, or not to their end; the others were done.
@@ -52,16 +53,18 @@ pub struct FileSource {
     binding: Binding,
     now: Option<Timestamp>,
     failures: ReadFailures,
+    stop: Arc<Stop>,
 }
 
 impl FileSource {
-    /// Opens the inputs; `now` fixes the clock.
+    /// Opens the inputs; `now` fixes the clock, and `stop` ends the wait for standard input.
     pub fn open(
         inputs: &[Input],
         config: &Config,
         rules: &Rules,
         now: Option<Timestamp>,
         failures: ReadFailures,
+        stop: &Arc<Stop>,
     ) -> Result<Self, FileError> {
         let options = ReadOptions {
             block_bytes: config.files.block_bytes as usize,
@@ -69,8 +72,9 @@ impl FileSource {
             record_bytes_max: config.files.record_bytes_max as usize,
             layout: Layout::default(),
         };
-        let reader = Reader::open(inputs, &options)?;
-        Ok(Self { reader, binding: rules.default_binding(), now, failures })
+        let stdin = StoppableInput::new(Box::new(std::io::stdin()), Arc::clone(stop));
+        let reader = Reader::open_with_stdin(inputs, &options, Box::new(stdin))?;
+        Ok(Self { reader, binding: rules.default_binding(), now, failures, stop: Arc::clone(stop) })
     }
 
     /// The files, in the order in which they are read.
@@ -91,6 +95,8 @@ impl Source for FileSource {
         Ok(match self.reader.next() {
             None => Read::End,
             Some(Event::Done { .. }) => Read::Idle,
+            // Standard input that was given up is no failure.
+            Some(Event::Failed { .. }) if self.stop.is_asked() => Read::End,
             Some(Event::Failed { error, .. }) => {
                 self.failures.add(error);
                 Read::Idle
@@ -113,7 +119,12 @@ pub struct FileSink {
     rejected: Option<Writer>,
     names: Vec<String>,
     note: Vec<u8>,
+    /// When what was written goes out; `None` while there is nothing new.
+    flush_at: Option<Instant>,
 }
+
+/// How long a record may stay in a buffer while its input is slow.
+const FLUSH_EVERY: Duration = Duration::from_secs(1);
 
 impl FileSink {
     /// Creates the outputs; one that is absent drops its records.
@@ -125,7 +136,8 @@ impl FileSink {
         let create = |target: Option<&Target>| {
             target.map(|target| Writer::create(target, &WriteOptions::default())).transpose()
         };
-        Ok(Self { accepted: create(accepted)?, rejected: create(rejected)?, names, note: Vec::new() })
+        let (accepted, rejected) = (create(accepted)?, create(rejected)?);
+        Ok(Self { accepted, rejected, names, note: Vec::new(), flush_at: None })
     }
 
     fn write_batch(&mut self, batch: &Batch) -> Result<(), FileError> {
@@ -170,6 +182,7 @@ fn is_json(reason: Reason) -> bool {
 impl Sink for FileSink {
     fn write(&mut self, batch: Batch, _: &Stop, receipts: &mut Vec<Receipt>) -> Result<(), SinkError> {
         self.write_batch(&batch)?;
+        self.flush_at.get_or_insert_with(|| Instant::now() + FLUSH_EVERY);
         receipts.push(Receipt {
             records: batch.payloads.len() as u64,
             read_at: batch.read_at,
@@ -180,11 +193,16 @@ impl Sink for FileSink {
     }
 
     fn tend(&mut self, _: &Stop, _: &mut Vec<Receipt>) -> Result<(), SinkError> {
+        if self.flush_at.take_if(|at| *at <= Instant::now()).is_some() {
+            for writer in [&mut self.accepted, &mut self.rejected].into_iter().flatten() {
+                writer.flush()?;
+            }
+        }
         Ok(())
     }
 
     fn tend_every(&self) -> Duration {
-        Duration::from_secs(1)
+        FLUSH_EVERY
     }
 
     fn finish(&mut self, _: &Stop, _: &mut Vec<Receipt>) -> Result<(), SinkError> {

@@ -16,6 +16,7 @@ mod gate;
 pub mod kafka_ends;
 mod reader;
 pub mod route;
+mod stdin;
 pub mod stop;
 mod tally;
 mod threads;
@@ -46,10 +47,10 @@ const QUEUED_BATCHES_PER_WORKER: usize = 2;
 #[derive(Debug, thiserror::Error)]
 pub enum PipelineError {
     /// The source failed.
-    #[error("reading: {0}")]
+    #[error("reading")]
     Source(#[from] SourceError),
     /// The sink failed.
-    #[error("writing: {0}")]
+    #[error("writing")]
     Sink(#[from] SinkError),
     /// A thread panicked: a bug of ours.
     #[error(
@@ -107,6 +108,7 @@ pub fn run<S: Source, K: Sink>(
     let cores = worker::cores(pipeline);
     let budget = Arc::new(Budget::new(pipeline.inflight_records_max, pipeline.inflight_bytes_max));
     let mut collector = Collector::default();
+    let mut given_up = 0;
     let started = Instant::now();
 
     let budget = &budget;
@@ -134,7 +136,8 @@ pub fn run<S: Source, K: Sink>(
         let recorder = collector.recorder();
         let writer = stage(scope, stop, "writer", move || Ok(writer::run(sink, &from_gate, recorder, stop)?));
 
-        watch(pipeline, stop, || writer.is_finished(), || each_interval(&collector.interval()));
+        given_up =
+            watch(pipeline, stop, budget, || writer.is_finished(), || each_interval(&collector.interval()));
         let mut ended = [join(reader), join(writer)].into_iter().chain(workers.into_iter().map(join));
         let first_error = ended.find_map(Result::err);
         join(gate).and_then(|tally| first_error.map_or(Ok(tally), Err))
@@ -142,8 +145,7 @@ pub fn run<S: Source, K: Sink>(
     each_interval(&collector.interval());
     let tally = outcome?;
     if stop.is_abandoned() {
-        let (records, deadline_ms) = (budget.records(), pipeline.stop_deadline_ms);
-        return Err(PipelineError::Deadline { records, deadline_ms });
+        return Err(PipelineError::Deadline { records: given_up, deadline_ms: pipeline.stop_deadline_ms });
     }
     let mut histograms = Histograms::default();
     histograms.merge(collector.total());

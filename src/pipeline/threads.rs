@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use crate::config;
 
 use super::PipelineError;
+use super::budget::Budget;
 use super::stop::Stop;
 
 /// How often the run looks at its deadline; also how late a run can notice that it has ended.
@@ -13,18 +14,22 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(5);
 /// How often histograms are gathered.
 const HISTOGRAM_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Waits until the writer has ended, giving up what is in flight when a stop takes longer than its deadline.
+/// Waits until the writer has ended, giving up what is in flight when a stop takes longer than its deadline; says how
+/// many records these were.
 pub(super) fn watch(
     pipeline: &config::Pipeline,
     stop: &Stop,
+    budget: &Budget,
     finished: impl Fn() -> bool,
     mut each_interval: impl FnMut(),
-) {
+) -> u64 {
+    let mut given_up = 0;
     let deadline = Duration::from_millis(u64::from(pipeline.stop_deadline_ms));
     let mut interval_at = Instant::now() + HISTOGRAM_INTERVAL;
     while !finished() {
         thread::sleep(WATCH_INTERVAL);
-        if stop.asked_at().is_some_and(|asked| asked.elapsed() > deadline) {
+        if !stop.is_abandoned() && stop.asked_at().is_some_and(|asked| asked.elapsed() > deadline) {
+            given_up = budget.records();
             stop.abandon();
         }
         if Instant::now() >= interval_at {
@@ -32,6 +37,7 @@ pub(super) fn watch(
             each_interval();
         }
     }
+    given_up
 }
 
 pub(super) type Handle<'scope, T> = thread::ScopedJoinHandle<'scope, Result<T, PipelineError>>;

@@ -264,3 +264,28 @@ fn test_runs_case_files() {
     let line: serde_json::Value = serde_json::from_str(out.trim()).unwrap();
     assert_eq!((line["outcome"].as_str(), line["name"].as_str()), (Some("passed"), Some("wrong")));
 }
+
+#[test]
+fn a_setting_that_librdkafka_refuses_is_wrong_configuration() {
+    let dir = TempDir::new("librdkafka");
+    let kafka = "[kafka]\nbrokers = \"127.0.0.1:1\"\ntopics = [\"a\"]\n[librdkafka]\n";
+    for (setting, said) in [
+        ("\"linger.mss\" = 5", "linger.mss"),
+        ("\"ssl.ca.location\" = \"/nowhere\"\n\"security.protocol\" = \"ssl\"", "nowhere"),
+    ] {
+        let config = dir.write("t.toml", format!("{kafka}{setting}\n"));
+        let (code, _, stderr) = run(&["run", "--config", config.to_str().unwrap()]);
+        assert_eq!(code, 2, "{stderr}");
+        assert!(stderr.contains(said), "{stderr}");
+    }
+}
+
+#[test]
+fn the_largest_buffers_that_are_allowed_work() {
+    let dir = TempDir::new("largest");
+    let config = dir.write("t.toml", "[files]\nblock_bytes = 67108864\nrecord_bytes_max = 1073741824\n");
+    let input = "tests/fixtures/olympus/valid/escaped-names.json";
+    let args = ["run", input, "--config", config.to_str().unwrap(), "--accepted", "-"];
+    let (code, stdout, stderr) = run(&args);
+    assert_eq!((code, stdout.lines().count()), (0, 1), "{stderr}");
+}

@@ -4,6 +4,7 @@
 //! Tollgate did is another client (rust-rdkafka's), not our own.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::Write as _;
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -102,6 +103,8 @@ impl Topics {
             .client()
             .set("queue.buffering.max.messages", "1000000")
             .set("linger.ms", "20")
+            // A retry must not change the order that the tests expect.
+            .set("enable.idempotence", "true")
             .create()
             .unwrap();
         let mut stream = Stream::new(seed, 100);
@@ -339,4 +342,52 @@ fn what_is_missing_is_said_before_anything_runs() {
     let (code, said) = run(&nowhere.config(&dir, "beginning"));
     assert_eq!(code, Some(3), "{said}");
     assert!(said.contains("`nowhere` does not exist"), "{said}");
+}
+
+/// Records as large as the broker takes them: the outputs have the same limit, so they must take them too.
+#[test]
+fn the_largest_record_comes_through() {
+    let Some(brokers) = brokers() else { return };
+    let topics = Topics::create(brokers, "largest");
+    let producer: BaseProducer = topics.client().set("message.max.bytes", "2000000").create().unwrap();
+    // Just below the broker's default limit of 1048588, with room for the reject's header.
+    let payloads = [vec![b'x'; 1_048_000], vec![b'y'; 10], vec![b'z'; 1_047_999]];
+    for (number, payload) in payloads.iter().enumerate() {
+        let text = number.to_string();
+        let headers = OwnedHeaders::new().insert(Header { key: "number", value: Some(&text) });
+        let record = BaseRecord::<(), _>::to(&topics.input).partition(0).payload(payload).headers(headers);
+        producer.send(record).unwrap();
+    }
+    producer.flush(WAIT).unwrap();
+    assert_eq!(topics.count(&topics.input), payloads.len() as i64);
+    let dir = TempDir::new("kafka-largest");
+    let filter = Filter::start(&topics.config(&dir, "beginning"));
+    wait_for("the last record", || topics.count(&topics.rejected()) >= payloads.len() as i64);
+    filter.stop();
+}
+
+/// A member that comes and one that goes: partitions move drained and committed, so that nothing is lost or doubled.
+#[test]
+fn partitions_move_between_members_without_loss_or_double() {
+    let Some(brokers) = brokers() else { return };
+    let topics = Topics::create(brokers, "moving");
+    let dir = TempDir::new("kafka-moving");
+    // Slow enough that there is work left when the group has settled.
+    let slow =
+        "[pipeline]\nbatch_records_max = 128\ninflight_records_max = 512\n[librdkafka]\n\"linger.ms\" = 50\n";
+    let config = fs::read_to_string(topics.config(&dir, "beginning")).unwrap() + slow;
+    let config = dir.write("slow.toml", config).to_str().unwrap().to_owned();
+    let sent = topics.fill(120_000, 14);
+    let done = || topics.count(&topics.accepted()) + topics.count(&topics.rejected());
+    let first = Filter::start(&config);
+    wait_for("the first records", || done() > 2_000);
+    let second = Filter::start(&config);
+    wait_for("some more", || done() > 80_000);
+    first.stop();
+    wait_for("the last record", || done() >= 120_000);
+    second.stop();
+    let times = check_outputs(&topics, &sent);
+    assert!(times.iter().all(|times| *times >= 1), "every record");
+    let doubled = times.iter().filter(|times| **times > 1).count();
+    assert_eq!(doubled, 0, "records that were written twice");
 }

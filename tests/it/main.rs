@@ -11,4 +11,5 @@ mod cli;
 mod fixtures;
 mod kafka;
 mod pipeline;
+mod stages;
 mod tidy;

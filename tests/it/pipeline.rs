@@ -90,3 +90,92 @@ fn a_signal_ends_the_run_in_order() {
     let text = fs::read_to_string(accepted).unwrap();
     assert!(text.ends_with("}\n") && text.lines().count() > 100, "whole records: {} bytes", text.len());
 }
+
+fn terminate(child: &mut std::process::Child) -> (Option<i32>, Duration) {
+    let asked = Instant::now();
+    let killed = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
+    assert!(killed.unwrap().success());
+    while asked.elapsed() < Duration::from_secs(20) {
+        if let Some(status) = child.try_wait().unwrap() {
+            return (status.code(), asked.elapsed());
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    panic!("still there after 20 s");
+}
+
+/// Nobody types: the wait for standard input must not hold the stop up, and what came is written.
+#[test]
+fn a_signal_ends_the_wait_for_input() {
+    let dir = TempDir::new("idle");
+    let accepted = dir.path().join("accepted.ndjson");
+    let rejected = dir.path().join("rejected.ndjson");
+    let line = [fs::read_to_string("tests/fixtures/olympus/valid/escaped-names.json").unwrap().trim(), "\n"]
+        .concat();
+    let mut child = tollgate()
+        .args(["run", "-", "--accepted", accepted.to_str().unwrap()])
+        .args(["--rejected", rejected.to_str().unwrap()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(line.as_bytes()).unwrap();
+    stdin.write_all(&line.as_bytes()[..20]).unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    let (code, took) = terminate(&mut child);
+    assert_eq!(code, Some(0));
+    assert!(took < Duration::from_secs(5), "{took:?}");
+    assert_eq!(fs::read_to_string(accepted).unwrap(), line);
+    assert_eq!(fs::read_to_string(rejected).unwrap(), "", "half a record is no record");
+}
+
+/// Nobody reads our output: the process ends without its writer, soon after the deadline.
+#[test]
+fn a_blocked_output_does_not_outlast_the_deadline() {
+    let dir = TempDir::new("blocked");
+    let config = dir.write("t.toml", "[pipeline]\nstop_deadline_ms = 100\n");
+    let line = [fs::read_to_string("tests/fixtures/olympus/valid/escaped-names.json").unwrap().trim(), "\n"]
+        .concat();
+    let input = dir.write("in.ndjson", line.repeat(5000));
+    let mut child = tollgate()
+        .args(["run", input.to_str().unwrap(), "--config", config.to_str().unwrap(), "--accepted", "-"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    let (code, took) = terminate(&mut child);
+    assert_eq!(code, Some(3), "not everything was written");
+    assert!(took < Duration::from_secs(10), "{took:?}");
+}
+
+/// An input that pauses: what came is not kept back until a buffer is full.
+#[test]
+fn a_record_comes_out_while_the_input_pauses() {
+    let line = [fs::read_to_string("tests/fixtures/olympus/valid/escaped-names.json").unwrap().trim(), "\n"]
+        .concat();
+    let mut child = tollgate()
+        .args(["run", "-", "--accepted", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(line.as_bytes()).unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    let (to_test, from_reader) = std::sync::mpsc::channel();
+    let expected = line.len();
+    std::thread::spawn(move || {
+        let mut text = vec![0; expected];
+        let _ = to_test.send(stdout.read_exact(&mut text).map(|()| text));
+    });
+    let came = from_reader.recv_timeout(Duration::from_secs(10));
+    drop(stdin);
+    child.wait().unwrap();
+    assert_eq!(came.unwrap().unwrap(), line.as_bytes());
+}

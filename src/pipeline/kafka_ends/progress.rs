@@ -47,17 +47,19 @@ impl Progress {
         let _ = self.committer.set(committer);
     }
 
-    /// Counts a batch that was read.
-    pub(super) fn take_off(self: &Arc<Self>, key: Key, epoch: u32) -> Flight {
-        if let Some(state) = self.lock().get_mut(&key) {
-            // A rewind makes a new epoch without a new assignment.
-            if state.epoch != epoch {
-                state.epoch = epoch;
-                state.in_flight = 0;
-            }
-            state.in_flight += 1;
+    /// Counts a batch that was read; `None` if its partition was given away since, or is of a newer epoch. Such
+    /// records are read again, by whoever has the partition now.
+    pub(super) fn take_off(self: &Arc<Self>, key: Key, epoch: u32) -> Option<Flight> {
+        let mut partitions = self.lock();
+        let state = partitions.get_mut(&key).filter(|state| state.epoch <= epoch)?;
+        // A rewind makes a new epoch without a new assignment.
+        if state.epoch != epoch {
+            state.epoch = epoch;
+            state.in_flight = 0;
         }
-        Flight { progress: Arc::clone(self), key, epoch }
+        state.in_flight += 1;
+        drop(partitions);
+        Some(Flight { progress: Arc::clone(self), key, epoch })
     }
 
     /// Everything of this epoch below `next` was delivered.
@@ -154,5 +156,54 @@ impl Listener for DrainOnRevoke {
         for key in &keys {
             partitions.remove(key);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: Key = (TopicIndex(0), 3);
+
+    fn owned(epoch: u32, next: i64) -> Owned {
+        let (name, metadata) = ("in".to_owned(), String::new());
+        Owned { topic: KEY.0, name, partition: KEY.1, epoch, next, metadata }
+    }
+
+    fn progress_with(epoch: u32, next: i64) -> (Arc<Progress>, DrainOnRevoke) {
+        let progress = Arc::new(Progress::default());
+        let mut listener =
+            DrainOnRevoke { progress: Arc::clone(&progress), deadline: Duration::from_millis(1) };
+        listener.assigned(&[owned(epoch, next)]);
+        (progress, listener)
+    }
+
+    /// A rebalance in the middle of a read leaves records in the reader's hands that are not its own any more.
+    #[test]
+    fn records_of_a_partition_that_was_given_away_are_not_written() {
+        let (progress, mut listener) = progress_with(1, 100);
+        assert!(progress.take_off(KEY, 1).is_some());
+        listener.revoked(&[owned(1, 150)], false);
+        assert!(progress.take_off(KEY, 1).is_none());
+        listener.assigned(&[owned(2, 100)]);
+        assert!(progress.take_off(KEY, 1).is_none(), "of the earlier ownership");
+        let flight = progress.take_off(KEY, 2).unwrap();
+        progress.delivered(&flight, 120);
+        assert!(!progress.is_committed());
+    }
+
+    #[test]
+    fn what_lands_late_does_not_move_a_newer_epoch() {
+        let (progress, mut listener) = progress_with(1, 100);
+        let late = progress.take_off(KEY, 1).unwrap();
+        listener.revoked(&[owned(1, 150)], true);
+        listener.assigned(&[owned(2, 100)]);
+        let now = progress.take_off(KEY, 2).unwrap();
+        progress.delivered(&late, 150);
+        drop(late);
+        assert!(progress.is_committed(), "nothing of this epoch was delivered");
+        assert!(!progress.wait_landed(&[KEY], Instant::now()), "the batch of this epoch is still under way");
+        drop(now);
+        assert!(progress.wait_landed(&[KEY], Instant::now()));
     }
 }

@@ -78,7 +78,7 @@ impl Source for KafkaSource {
         let Some(batch) = self.pending.pop_front() else { return Ok(Read::Idle) };
         let now = self.now(&batch);
         let PartitionBatch { topic, partition, epoch, messages, bytes } = batch;
-        let flight = self.progress.take_off((topic, partition), epoch);
+        let Some(flight) = self.progress.take_off((topic, partition), epoch) else { return Ok(Read::Idle) };
         Ok(Read::Intake(Intake {
             partition: Partition(u64::from(topic.0) << 32 | u64::from(partition.cast_unsigned())),
             epoch,
