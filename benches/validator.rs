@@ -22,12 +22,65 @@ struct Shape {
     bytes: &'static [usize],
 }
 
-const SHAPES: &[Shape] = &[Shape {
-    name: "olympus",
-    schema: include_str!("../configs/schemas/olympus.json"),
-    generator: corpora::olympus,
-    bytes: &[300, 1200, 4000],
-}];
+/// Sizes of envelopes: small ones, usual ones, and large ones.
+const ENVELOPES: &[usize] = &[300, 1200, 4000];
+
+const SHAPES: &[Shape] = &[
+    Shape {
+        name: "olympus",
+        schema: include_str!("../configs/schemas/olympus.json"),
+        generator: corpora::olympus,
+        bytes: ENVELOPES,
+    },
+    Shape {
+        name: "agh",
+        schema: include_str!("../configs/schemas/agh.json"),
+        generator: corpora::envelopes::agh,
+        bytes: ENVELOPES,
+    },
+    Shape {
+        name: "alfred",
+        schema: include_str!("../configs/schemas/alfred.json"),
+        generator: corpora::envelopes::alfred,
+        bytes: ENVELOPES,
+    },
+    Shape {
+        name: "humaninloop-input",
+        schema: include_str!("../configs/schemas/humaninloop-input.json"),
+        generator: corpora::envelopes::humaninloop_input,
+        bytes: ENVELOPES,
+    },
+    Shape {
+        name: "humaninloop-output",
+        schema: include_str!("../configs/schemas/humaninloop-output.json"),
+        generator: corpora::envelopes::humaninloop_output,
+        bytes: ENVELOPES,
+    },
+    Shape {
+        name: "bluelabel",
+        schema: include_str!("../configs/schemas/bluelabel.json"),
+        generator: corpora::envelopes::bluelabel,
+        bytes: ENVELOPES,
+    },
+    Shape {
+        name: "geo",
+        schema: include_str!("shapes/geo.json"),
+        generator: corpora::large::geo,
+        bytes: &[20_000],
+    },
+    Shape {
+        name: "api",
+        schema: include_str!("shapes/api.json"),
+        generator: corpora::large::api,
+        bytes: &[20_000],
+    },
+    Shape {
+        name: "manifest",
+        schema: include_str!("shapes/manifest.json"),
+        generator: corpora::large::manifest,
+        bytes: &[20_000],
+    },
+];
 
 /// Parses every document, each into a parser of its own, and hands all tapes over at once.
 fn with_tapes(documents: &[String], tapes: &[Tape<'_>], then: &mut dyn FnMut(&[Tape<'_>])) {

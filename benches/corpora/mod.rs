@@ -3,14 +3,17 @@
 //! Everything is generated from a seed. A *uniform* set has one member order and one set of members; in a *mixed* one
 //! the order, the optional members and the values vary from document to document.
 
+pub(crate) mod envelopes;
+pub(crate) mod large;
+
 use serde_json::{Map, Value, json};
 
 /// A small generator of pseudo-random numbers (splitmix64).
-pub struct Random(pub u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -18,27 +21,27 @@ impl Random {
     }
 
     /// A number below `end`.
-    pub fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         (self.next() % end as u64) as usize
     }
 
     /// One of several.
-    pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+    pub(crate) fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         &from[self.below(from.len())]
     }
 
     /// `digits` lower-case hex digits.
-    pub fn hex(&mut self, digits: usize) -> String {
+    pub(crate) fn hex(&mut self, digits: usize) -> String {
         (0..digits).map(|_| char::from(*self.pick(b"0123456789abcdef"))).collect()
     }
 
     /// Words of about `bytes` bytes in all.
-    pub fn words(&mut self, bytes: usize) -> String {
+    pub(crate) fn words(&mut self, bytes: usize) -> String {
         const WORDS: &[&str] =
             &["plan", "review", "the", "module", "quickly", "and", "report", "übersicht", "gate", "a"];
         let mut text = String::new();
         while text.len() < bytes {
-            let word: &str = self.pick(WORDS);
+            let word = *self.pick(WORDS);
             text.push_str(word);
             text.push(' ');
         }
@@ -46,13 +49,13 @@ impl Random {
     }
 
     /// A version 4 UUID.
-    pub fn uuid(&mut self) -> String {
+    pub(crate) fn uuid(&mut self) -> String {
         format!("{}-{}-4{}-a{}-{}", self.hex(8), self.hex(4), self.hex(3), self.hex(3), self.hex(12))
     }
 }
 
 /// Brings the members of all objects into a random order.
-pub fn shuffle(value: &mut Value, random: &mut Random) {
+pub(crate) fn shuffle(value: &mut Value, random: &mut Random) {
     match value {
         Value::Object(members) => {
             let mut list: Vec<(String, Value)> = std::mem::take(members).into_iter().collect();
@@ -70,7 +73,7 @@ pub fn shuffle(value: &mut Value, random: &mut Random) {
 }
 
 /// An Olympus envelope of about `bytes` bytes.
-pub fn olympus(random: &mut Random, bytes: usize, mixed: bool) -> Value {
+pub(crate) fn olympus(random: &mut Random, bytes: usize, mixed: bool) -> Value {
     const AGENTS: &[&str] =
         &["tech-lead", "coder", "iac-engineer", "tdd-tester", "validation-tester", "devops-engineer"];
     const TYPES: &[&str] = &["ASSIGN", "STATUS", "RESULT", "FEEDBACK", "APPROVE"];
@@ -130,10 +133,10 @@ pub fn olympus(random: &mut Random, bytes: usize, mixed: bool) -> Value {
 }
 
 /// A generator of documents: its random numbers, the size in bytes, and whether documents vary.
-pub type Generator = fn(&mut Random, usize, bool) -> Value;
+pub(crate) type Generator = fn(&mut Random, usize, bool) -> Value;
 
 /// `count` documents as text.
-pub fn documents(generator: Generator, bytes: usize, count: usize, mixed: bool) -> Vec<String> {
+pub(crate) fn documents(generator: Generator, bytes: usize, count: usize, mixed: bool) -> Vec<String> {
     let mut random = Random(bytes as u64);
     let mut make = || {
         let mut value = generator(&mut random, bytes, mixed);

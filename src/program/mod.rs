@@ -227,7 +227,8 @@ impl Program {
     /// The first walk is silent and stops at the first failure. Only a document that fails is walked again, in the
     /// order of the report, so that which failure comes first does not depend on the order of members.
     pub fn execute<O: Observer>(&self, tape: Tape<'_>, scratch: &mut Scratch, observer: &mut O) -> bool {
-        if self.is_valid(tape, scratch) {
+        let (valid, mut stopped) = self.walk(tape, scratch, Silent, Duty { duplicates: true, track: false });
+        if valid {
             return true;
         }
         if let Some(at) = first_duplicate(tape, scratch) {
@@ -236,7 +237,11 @@ impl Program {
                 return false;
             }
         }
-        if let Some(op) = self.walk(tape, scratch, Reporting(observer), Duty::default()).1 {
+        if stopped.is_none() {
+            stopped = self.walk(tape, scratch, Reporting(observer), Duty::default()).1;
+        }
+        // A document that reached a limit is not walked again: it has cost enough.
+        if let Some(op) = stopped {
             let failure = Failure { reason: Reason::Schema, at: NodeIndex(0), op };
             // The walk is over, whatever the observer says.
             let _ = observer.failed(failure);

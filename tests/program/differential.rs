@@ -1,0 +1,277 @@
+//! Random schemas over all keywords × random documents: our verdict has to be that of the `jsonschema` crate.
+//!
+//! The seed is printed and can be set with `TOLLGATE_PROPTEST_SEED`; `TOLLGATE_PROPTEST_CASES` asks for more pairs.
+//! Names and values come from small sets, so that keywords meet. `format` is left out: the crate accepts some
+//! date-times that RFC 3339 does not.
+
+use serde_json::{Map, Value, json};
+use tollgate::program::{AllFailures, Draft, Options, Program, Scratch};
+use tollgate::tape::Parser;
+
+use crate::corpora::Random;
+
+const NAMES: &[&str] = &["a", "b", "c", "aa", "foo", "a name of more than sixteen bytes"];
+const TEXTS: &[&str] = &["", "a", "b", "ab", "foo", "12", "ä", "äöü", "a\n", "3f"];
+const PATTERNS: &[&str] = &[
+    "^a",
+    "b$",
+    "^[a-z]+$",
+    "^(a|foo)$",
+    "\\d",
+    "^.{2}$",
+    "^[0-9a-f]{2}$",
+    "o",
+    "^[^a]*$",
+    "^a?b$",
+    "^$",
+    "(foo|b)+$",
+];
+const TYPES: &[&str] = &["null", "boolean", "object", "array", "number", "string", "integer"];
+const DOCUMENTS_PER_SCHEMA: usize = 10;
+
+/// Makes schemas of one draft.
+struct Schemas<'r> {
+    random: &'r mut Random,
+    draft: Draft,
+}
+
+impl Schemas<'_> {
+    fn root(&mut self) -> Value {
+        let mut root = self.schema(3, 0, true);
+        let definitions: Map<String, Value> =
+            (1..4).map(|number| (format!("d{number}"), self.schema(2, number, true))).collect();
+        if let Value::Object(members) = &mut root {
+            members.insert(
+                if self.draft == Draft::V7 { "definitions" } else { "$defs" }.into(),
+                definitions.into(),
+            );
+            if self.draft == Draft::V2020 {
+                members.insert("$dynamicAnchor".into(), json!("node"));
+            }
+            return root;
+        }
+        root
+    }
+
+    /// A schema inside definition number `inside`. In place it may only refer to later ones, so nothing loops.
+    fn schema(&mut self, depth: usize, inside: usize, in_place: bool) -> Value {
+        if self.random.below(12) == 0 {
+            return Value::Bool(self.random.below(4) != 0);
+        }
+        let mut schema = Map::new();
+        for _ in 0..=self.random.below(4) {
+            let group = self.random.below(if depth == 0 { 3 } else { 8 });
+            match group {
+                0 => self.value_keyword(&mut schema),
+                1 => self.number_or_string_keyword(&mut schema),
+                2 => self.count_keyword(&mut schema),
+                3 | 4 => self.object_keyword(&mut schema, depth - 1, inside),
+                5 => self.array_keyword(&mut schema, depth - 1, inside),
+                6 => self.logic_keyword(&mut schema, depth - 1, inside),
+                _ => self.reference(&mut schema, inside, in_place),
+            }
+        }
+        schema.into()
+    }
+
+    fn value_keyword(&mut self, schema: &mut Map<String, Value>) {
+        match self.random.below(4) {
+            0 => schema.insert("const".into(), document(self.random, 1)),
+            1 => {
+                let values: Vec<Value> =
+                    (0..=self.random.below(3)).map(|_| document(self.random, 1)).collect();
+                schema.insert("enum".into(), values.into())
+            }
+            2 => schema.insert("type".into(), json!([self.random.pick(TYPES)])),
+            _ => schema.insert("type".into(), json!(self.random.pick(TYPES))),
+        };
+    }
+
+    fn number_or_string_keyword(&mut self, schema: &mut Map<String, Value>) {
+        let count = self.random.below(4);
+        let (keyword, value) = match self.random.below(8) {
+            0 => ("minimum", number(self.random)),
+            1 => ("maximum", number(self.random)),
+            2 => ("exclusiveMinimum", number(self.random)),
+            3 => ("exclusiveMaximum", number(self.random)),
+            4 => (
+                "multipleOf",
+                self.random.pick(&[json!(1), json!(2), json!(0.5), json!(0.1), json!(3.0)]).clone(),
+            ),
+            5 => ("minLength", json!(count)),
+            6 => ("maxLength", json!(count)),
+            _ => ("pattern", json!(self.random.pick(PATTERNS))),
+        };
+        schema.insert(keyword.into(), value);
+    }
+
+    fn count_keyword(&mut self, schema: &mut Map<String, Value>) {
+        let count = self.random.below(4);
+        let names: Vec<&str> = NAMES.iter().copied().filter(|_| self.random.below(4) == 0).collect();
+        let (keyword, value) = match self.random.below(6) {
+            0 => ("minItems", json!(count)),
+            1 => ("maxItems", json!(count)),
+            2 => ("minProperties", json!(count)),
+            3 => ("maxProperties", json!(count)),
+            4 => ("uniqueItems", json!(true)),
+            _ => ("required", json!(names)),
+        };
+        schema.insert(keyword.into(), value);
+    }
+
+    fn map(&mut self, keys: &[&str], depth: usize, inside: usize, in_place: bool) -> Value {
+        let mut map = Map::new();
+        for _ in 0..=self.random.below(3) {
+            let key = (*self.random.pick(keys)).to_owned();
+            map.insert(key, self.schema(depth, inside, in_place));
+        }
+        map.into()
+    }
+
+    fn object_keyword(&mut self, schema: &mut Map<String, Value>, depth: usize, inside: usize) {
+        let modern = self.draft == Draft::V2020;
+        let (keyword, value) = match self.random.below(9) {
+            0..3 => ("properties", self.map(NAMES, depth, inside, false)),
+            3 => ("patternProperties", self.map(PATTERNS, depth, inside, false)),
+            4 => ("additionalProperties", self.schema(depth, inside, false)),
+            5 => ("propertyNames", self.schema(depth, inside, false)),
+            6 if modern => ("dependentSchemas", self.map(NAMES, depth, inside, true)),
+            6 => ("dependencies", self.map(NAMES, depth, inside, true)),
+            7 => {
+                let needed = json!({*self.random.pick(NAMES): [self.random.pick(NAMES)]});
+                (if modern { "dependentRequired" } else { "dependencies" }, needed)
+            }
+            _ => ("unevaluatedProperties", self.schema(depth, inside, false)),
+        };
+        schema.insert(keyword.into(), value);
+    }
+
+    fn array_keyword(&mut self, schema: &mut Map<String, Value>, depth: usize, inside: usize) {
+        let modern = self.draft == Draft::V2020;
+        let list: Vec<Value> =
+            (0..=self.random.below(2)).map(|_| self.schema(depth, inside, false)).collect();
+        let (keyword, value) = match self.random.below(7) {
+            0 | 1 => ("items", self.schema(depth, inside, false)),
+            2 if modern => ("prefixItems", list.into()),
+            2 => ("items", list.into()),
+            3 => ("contains", self.schema(depth, inside, false)),
+            4 if modern => (*self.random.pick(&["minContains", "maxContains"]), json!(self.random.below(3))),
+            5 if modern => ("unevaluatedItems", self.schema(depth, inside, false)),
+            _ => ("additionalItems", self.schema(depth, inside, false)),
+        };
+        schema.insert(keyword.into(), value);
+    }
+
+    fn logic_keyword(&mut self, schema: &mut Map<String, Value>, depth: usize, inside: usize) {
+        let keyword = *self.random.pick(&["allOf", "anyOf", "oneOf", "not", "if", "then", "else"]);
+        let value = match keyword {
+            "allOf" | "anyOf" | "oneOf" => (0..=self.random.below(2))
+                .map(|_| self.schema(depth, inside, true))
+                .collect::<Vec<_>>()
+                .into(),
+            _ => self.schema(depth, inside, true),
+        };
+        schema.insert(keyword.into(), value);
+    }
+
+    fn reference(&mut self, schema: &mut Map<String, Value>, inside: usize, in_place: bool) {
+        let folder = if self.draft == Draft::V7 { "definitions" } else { "$defs" };
+        if in_place {
+            if inside < 3 {
+                let later = inside + 1 + self.random.below(3 - inside);
+                schema.insert("$ref".into(), json!(format!("#/{folder}/d{later}")));
+            }
+            return;
+        }
+        match self.random.below(3) {
+            0 if self.draft == Draft::V2020 => schema.insert("$dynamicRef".into(), json!("#node")),
+            0 | 1 => schema.insert("$ref".into(), json!(format!("#/{folder}/d{}", 1 + self.random.below(3)))),
+            _ => schema.insert("$ref".into(), json!("#")),
+        };
+    }
+}
+
+fn number(random: &mut Random) -> Value {
+    match random.below(8) {
+        0 => json!(0.5),
+        1 => json!(1.0),
+        2 => json!(-1.5),
+        3 => json!(9_007_199_254_740_993_i64),
+        4 => json!(0.3),
+        _ => json!(random.below(6) as i64 - 2),
+    }
+}
+
+fn document(random: &mut Random, depth: usize) -> Value {
+    match random.below(if depth == 0 { 5 } else { 10 }) {
+        0 => Value::Null,
+        1 => Value::Bool(random.below(2) == 0),
+        2 => number(random),
+        3 | 4 => json!(random.pick(TEXTS)),
+        5 | 6 => (0..random.below(4)).map(|_| document(random, depth - 1)).collect::<Vec<_>>().into(),
+        _ => {
+            let member =
+                |random: &mut Random| ((*random.pick(NAMES)).to_owned(), document(random, depth - 1));
+            Value::Object((0..random.below(5)).map(|_| member(random)).collect())
+        }
+    }
+}
+
+/// Whether we find the document valid; an invalid one has at least one failure to report.
+fn ours(program: &Program, document: &str, scratch: &mut Scratch) -> bool {
+    Parser::new(64).parse(document.as_bytes(), |tape| {
+        let mut all = AllFailures::default();
+        let valid = program.execute(tape.unwrap(), scratch, &mut all);
+        assert_eq!(valid, all.0.is_empty(), "the two walks disagree on {document}");
+        valid
+    })
+}
+
+fn from_env(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
+}
+
+#[test]
+fn verdicts_are_those_of_another_validator() {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let seed = from_env("TOLLGATE_PROPTEST_SEED", now.as_nanos() as u64);
+    let cases = from_env("TOLLGATE_PROPTEST_CASES", 100_000);
+    println!("TOLLGATE_PROPTEST_SEED={seed} TOLLGATE_PROPTEST_CASES={cases}");
+    let mut random = Random(seed);
+    let (mut pairs, mut valid, mut refused) = (0, 0, 0);
+    let mut scratch = Scratch::default();
+    while pairs < cases {
+        let draft = if random.below(3) == 0 { Draft::V7 } else { Draft::V2020 };
+        let schema = Schemas { random: &mut random, draft }.root();
+        let options = Options { default_draft: draft, assert_formats: false, ..Options::default() };
+        let other_draft =
+            if draft == Draft::V7 { jsonschema::Draft::Draft7 } else { jsonschema::Draft::Draft202012 };
+        let program = Program::compile(&schema.to_string(), "random.json", &options);
+        let other =
+            jsonschema::options().with_draft(other_draft).should_validate_formats(false).build(&schema);
+        let (Ok(program), Ok(other)) = (&program, &other) else {
+            assert_eq!(
+                program.is_err(),
+                other.is_err(),
+                "seed {seed}: {program:?} {:?}: {schema}",
+                other.err()
+            );
+            refused += 1;
+            assert!(refused <= 1000 + pairs, "seed {seed}: nearly every schema is refused");
+            continue;
+        };
+        for _ in 0..DOCUMENTS_PER_SCHEMA {
+            let document = document(&mut random, 3);
+            let verdict = ours(program, &document.to_string(), &mut scratch);
+            assert_eq!(
+                verdict,
+                other.is_valid(&document),
+                "seed {seed}, {draft:?}\nschema {schema}\ndocument {document}"
+            );
+            pairs += 1;
+            valid += u64::from(verdict);
+        }
+    }
+    println!("{pairs} pairs, {valid} valid, {refused} schemas refused by both");
+    assert!(valid > pairs / 20 && valid < pairs - pairs / 20, "the generator makes too few of one verdict");
+}
