@@ -75,8 +75,10 @@ impl Topics {
         let topics = Self { brokers, input: input.to_owned() };
         let admin: AdminClient<DefaultClientContext> = topics.client().create().unwrap();
         let names = [topics.input.clone(), topics.accepted(), topics.rejected()];
-        let new: Vec<_> =
-            names.iter().map(|name| NewTopic::new(name, PARTITIONS, TopicReplication::Fixed(1))).collect();
+        // The records' time is fixed and long past; the broker must not delete them for their age during the test.
+        let topic =
+            |name| NewTopic::new(name, PARTITIONS, TopicReplication::Fixed(1)).set("retention.ms", "-1");
+        let new: Vec<_> = names.iter().map(|name| topic(name)).collect();
         for created in block_on(admin.create_topics(&new, &AdminOptions::new())).unwrap() {
             created.unwrap();
         }
