@@ -117,7 +117,7 @@ pub struct Test {
     #[arg(long, default_value = "both", value_parser = ["strict", "lenient", "both"])]
     pub profile: String,
     /// Only cases of these layers: parse, schema, semantic, state, detect.
-    #[arg(long, value_delimiter = ',', value_name = "LAYER")]
+    #[arg(long, value_delimiter = ',', value_name = "LAYER", value_parser = ["parse", "schema", "semantic", "state", "detect"])]
     pub layer: Vec<String>,
     /// One JSON object per case and profile.
     #[arg(long)]

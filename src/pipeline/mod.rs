@@ -117,8 +117,9 @@ pub fn run<S: Source, K: Sink>(
         let (to_gate, from_workers) = bounded(cores.len() * QUEUED_BATCHES_PER_WORKER);
         let (to_writer, from_gate) = bounded(QUEUED_BATCHES_PER_WORKER);
 
-        let reader =
-            stage(scope, stop, "reader", move || Ok(reader::run(source, rules, budget, stop, &to_workers)?));
+        let reader = stage(scope, stop, "reader", move || {
+            Ok(reader::run(source, rules, budget, stop, &to_workers).inspect_err(|_| stop.ask()))
+        });
         let workers: Vec<_> = (cores.iter().enumerate())
             .map(|(number, core)| {
                 let (from_reader, to_gate, recorder) =
@@ -138,7 +139,9 @@ pub fn run<S: Source, K: Sink>(
 
         given_up =
             watch(pipeline, stop, budget, || writer.is_finished(), || each_interval(&collector.interval()));
-        let mut ended = [join(reader), join(writer)].into_iter().chain(workers.into_iter().map(join));
+        let mut ended = [join(reader).and_then(|ended| Ok(ended?)), join(writer)]
+            .into_iter()
+            .chain(workers.into_iter().map(join));
         let first_error = ended.find_map(Result::err);
         join(gate).and_then(|tally| first_error.map_or(Ok(tally), Err))
     });

@@ -23,10 +23,14 @@ struct Numbers {
     next: u64,
     end: u64,
     panic_at: Option<u64>,
+    fail_at: Option<u64>,
 }
 
 impl Source for Numbers {
     fn read(&mut self) -> Result<Read, SourceError> {
+        if self.fail_at == Some(self.next) {
+            return Err(crate::kafka::KafkaError::Closed.into());
+        }
         if self.next == self.end {
             return Ok(Read::End);
         }
@@ -92,6 +96,7 @@ impl Sink for Keep<'_> {
 
 #[derive(Default)]
 struct Trouble {
+    source: Option<u64>,
     worker: Option<u64>,
     sink: Option<u64>,
     failure: Option<u64>,
@@ -107,7 +112,7 @@ fn run_with(trouble: &Trouble) -> (Result<Summary, PipelineError>, Vec<u64>, boo
         (Stop::default(), Meters::default(), Mutex::default(), Mutex::default());
     let rules = Arc::new(Rules::compile(&config).unwrap());
     let setup = Setup { rules, pipeline: &config.pipeline, stop: &stop, meters: &meters };
-    let source = Numbers { next: 0, end: 10_000, panic_at: trouble.worker };
+    let source = Numbers { next: 0, end: 10_000, panic_at: trouble.worker, fail_at: trouble.source };
     let sink = Keep { lines: &lines, panic_at: trouble.sink, fail_at: trouble.failure, finished: &finished };
     let outcome = run(&setup, source, sink, |_| {});
     let written = lines.into_inner().unwrap();
@@ -130,6 +135,13 @@ fn a_worker_that_panics_ends_the_run_and_nothing_behind_it_is_committed() {
     assert!(error.contains("worker-") && error.contains("a record asked for it"), "{error}");
     assert!(written.len() <= 5_000, "nothing behind the gap was written: {}", written.len());
     assert!(!finished, "nothing was committed after the panic");
+}
+
+#[test]
+fn a_source_that_fails_ends_the_run_after_what_it_gave_is_done() {
+    let (outcome, written, finished) = run_with(&Trouble { source: Some(3_000), ..Trouble::default() });
+    assert!(matches!(outcome, Err(PipelineError::Source(_))));
+    assert_eq!((written.len(), finished), (3_000, true));
 }
 
 #[test]

@@ -21,6 +21,8 @@ pub(super) type Key = (TopicIndex, i32);
 pub(super) struct Progress {
     partitions: Mutex<BTreeMap<Key, State>>,
     landed: Condvar,
+    /// One commit at a time: a late one must not follow the commit that gave its partition away.
+    committing: Mutex<()>,
     committer: OnceLock<Committer>,
 }
 
@@ -71,6 +73,7 @@ impl Progress {
 
     /// Commits what was delivered and not committed, of the given partitions or of all.
     pub(super) fn commit(&self, only: Option<&[Key]>) -> Result<(), KafkaError> {
+        let _one_at_a_time = self.committing.lock().unwrap_or_else(PoisonError::into_inner);
         let due: Vec<(Key, PartitionOffset)> = (self.lock().iter())
             .filter(|(key, state)| {
                 state.delivered > state.committed && only.is_none_or(|only| only.contains(key))

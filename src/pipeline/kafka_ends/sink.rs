@@ -20,6 +20,8 @@ const REJECT_HEADER: &str = "tollgate.reject";
 const FULL_WAIT: Duration = Duration::from_millis(10);
 /// How often delivery reports are taken while nothing is written.
 const TEND_EVERY: Duration = Duration::from_millis(5);
+/// How long to wait before a commit that failed at the end is tried again.
+const COMMIT_PAUSE: Duration = Duration::from_millis(500);
 /// How long the producer may take to close.
 const CLOSE_WAIT: Duration = Duration::from_secs(10);
 
@@ -258,7 +260,7 @@ impl Sink for KafkaSink {
             if self.progress.is_committed() {
                 break;
             }
-            std::thread::sleep(FULL_WAIT);
+            std::thread::sleep(COMMIT_PAUSE);
         }
         Ok(())
     }
