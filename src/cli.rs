@@ -36,6 +36,9 @@ pub enum Command {
     Check(Check),
     /// Run case files: envelopes with the verdict that they must get.
     Test(Test),
+    /// Compile a JSON Schema and show its program, or check documents against it.
+    #[command(subcommand)]
+    Schema(Schema),
     /// Check a configuration and print the effective one, secrets hidden.
     Config(ConfigArgs),
 }
@@ -133,4 +136,62 @@ pub struct ConfigArgs {
     /// Print every key with its default and comment instead.
     #[arg(long, conflicts_with = "config")]
     pub default: bool,
+}
+
+/// `tollgate schema`
+#[derive(Debug, Subcommand)]
+pub enum Schema {
+    /// Print the readable listing of a schema's program, and its size.
+    Compile(SchemaCompile),
+    /// Check documents; exit 1 if any is invalid.
+    Check(SchemaCheck),
+}
+
+/// `tollgate schema compile`
+#[derive(Debug, Args)]
+pub struct SchemaCompile {
+    /// The schema.
+    pub file: PathBuf,
+    /// How it is compiled.
+    #[command(flatten)]
+    pub options: SchemaOptions,
+}
+
+/// `tollgate schema check`
+#[derive(Debug, Args)]
+pub struct SchemaCheck {
+    /// The schema.
+    #[arg(long, value_name = "FILE")]
+    pub schema: PathBuf,
+    /// Files of documents (NDJSON or an array, which are split); `-` or nothing is standard input.
+    pub documents: Vec<PathBuf>,
+    /// A file that is one document as a whole; may be given several times.
+    #[arg(long, value_name = "FILE")]
+    pub document: Vec<PathBuf>,
+    /// One JSON object per document.
+    #[arg(long)]
+    pub json: bool,
+    /// How the schema is compiled.
+    #[command(flatten)]
+    pub options: SchemaOptions,
+}
+
+/// How a schema is compiled.
+#[derive(Debug, Args)]
+pub struct SchemaOptions {
+    /// The draft of schemas that do not name one.
+    #[arg(long, default_value = "2020-12", value_parser = ["7", "2020-12"])]
+    pub draft: String,
+    /// Take `format` for an annotation that refuses nothing.
+    #[arg(long)]
+    pub no_format: bool,
+    /// Where referenced documents are: those below a URI prefix in a directory. May be given several times.
+    #[arg(long, value_name = "URI-PREFIX=DIR", value_parser = prefix_and_directory)]
+    pub map: Vec<(String, PathBuf)>,
+}
+
+fn prefix_and_directory(text: &str) -> Result<(String, PathBuf), String> {
+    // A URI may hold `=`; directories seldom do.
+    let (prefix, directory) = text.rsplit_once('=').ok_or("found no `=`, allowed: URI-PREFIX=DIR")?;
+    Ok((prefix.to_owned(), PathBuf::from(directory)))
 }

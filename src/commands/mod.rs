@@ -5,6 +5,7 @@ mod config;
 mod demo;
 mod report;
 mod run;
+mod schema;
 mod test;
 
 use std::io::{self, Write};
@@ -59,6 +60,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Test(args) => test::run(&args),
+        Command::Schema(args) => schema::run(&args),
         Command::Config(args) => config::run(&args),
     });
     match ended {

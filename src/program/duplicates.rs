@@ -20,7 +20,42 @@ pub(super) struct Seen {
     /// Generation and name node by hash; an older generation is an empty entry.
     table: Vec<(u32, u32)>,
     generation: u32,
-    random: RandomState,
+    keys: Keys,
+}
+
+/// Random in each process: whoever makes names cannot know which of them share a bucket.
+#[derive(Debug)]
+struct Keys([u64; 2]);
+
+impl Default for Keys {
+    fn default() -> Self {
+        let random = RandomState::new();
+        Self([random.hash_one(1), random.hash_one(2) | 1])
+    }
+}
+
+impl Keys {
+    /// A keyed hash of a name: its print and, if it is longer, all its words, folded by wide multiplications.
+    #[inline]
+    fn hash(&self, name: &str) -> u64 {
+        let Self([first, second]) = *self;
+        let print = Print::of(name);
+        let mut hash = fold(print.head ^ first, print.tail ^ second ^ print.len as u64);
+        if print.len > 16 {
+            for word in name.as_bytes().chunks_exact(8) {
+                let word = word.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+                hash = fold(hash ^ word, second);
+            }
+        }
+        fold(hash ^ first, second)
+    }
+}
+
+/// The two halves of a wide product, mixed.
+#[inline]
+fn fold(left: u64, right: u64) -> u64 {
+    let product = u128::from(left) * u128::from(right);
+    (product as u64) ^ (product >> 64) as u64
 }
 
 /// The first member whose name stood before in the same object: its value's node.
@@ -109,7 +144,7 @@ fn large(nodes: &[Node<'_>], at: usize, len: usize, seen: &mut Seen) -> Option<u
     let mut name_at = at + 1;
     for _ in 0..len {
         let Some(Node::String(name)) = nodes.get(name_at) else { return None };
-        let mut bucket = seen.random.hash_one(name) as usize & mask;
+        let mut bucket = seen.keys.hash(name) as usize & mask;
         while let Some(entry) = seen.table.get_mut(bucket) {
             if entry.0 != seen.generation {
                 *entry = (seen.generation, name_at as u32);

@@ -27,6 +27,7 @@ mod documents;
 mod duplicates;
 mod execute;
 mod explain;
+mod listing;
 mod literals;
 mod metaschemas;
 mod names;
@@ -44,6 +45,7 @@ use std::ops::ControlFlow;
 pub use documents::Documents;
 pub use duplicates::first_duplicate;
 pub use explain::{Explanation, pointer};
+pub use listing::Size;
 pub use ops::OpIndex;
 
 use crate::tape::{NodeIndex, Tape};

@@ -51,15 +51,21 @@ impl Print {
     }
 }
 
+/// A known string with its print.
 #[derive(Debug)]
-struct Entry {
+pub(super) struct Text {
     print: Print,
     text: Box<str>,
 }
 
-impl Entry {
+impl Text {
+    pub(super) fn new(text: &str) -> Self {
+        Self { print: Print::of(text), text: text.into() }
+    }
+
+    /// Whether `text`, whose print is given, is this string.
     #[inline]
-    fn is(&self, print: Print, text: &str) -> bool {
+    pub(super) fn is(&self, print: Print, text: &str) -> bool {
         self.print == print && (print.len <= Print::EXACT_BYTES || *self.text == *text)
     }
 }
@@ -67,7 +73,7 @@ impl Entry {
 /// A set of strings, numbered in the order in which they were given.
 #[derive(Debug)]
 pub(super) struct NameTable {
-    entries: Box<[Entry]>,
+    entries: Box<[Text]>,
     /// Entry number plus one by hash; zero is empty. Its length is a power of two, or zero for an empty set.
     buckets: Box<[u16]>,
     multiplier: u64,
@@ -80,8 +86,7 @@ impl NameTable {
 
     /// Prepares a table; the strings have to be different from each other and at most [`Self::LEN_MAX`].
     pub(super) fn new<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
-        let entries: Box<[Entry]> =
-            texts.into_iter().map(|text| Entry { print: Print::of(text), text: text.into() }).collect();
+        let entries: Box<[Text]> = texts.into_iter().map(Text::new).collect();
         if entries.is_empty() {
             return Self { entries, buckets: Box::default(), multiplier: 0, shift: 0 };
         }
@@ -100,6 +105,11 @@ impl NameTable {
             }
         }
         Self { entries, buckets, multiplier, shift }
+    }
+
+    /// The string with this number.
+    pub(super) fn text(&self, number: u32) -> &str {
+        self.entries.get(number as usize).map_or("", |entry| &entry.text)
     }
 
     /// Whether `text` is the string with this number.
@@ -124,7 +134,7 @@ impl NameTable {
 }
 
 /// The multiplier with the fewest collisions of a bounded search.
-fn best_multiplier(entries: &[Entry], shift: u32) -> u64 {
+fn best_multiplier(entries: &[Text], shift: u32) -> u64 {
     // LIMIT: the search costs about a million steps at most, whatever the schema.
     let rounds = (1_000_000 / entries.len()).clamp(1, 4096);
     let mut used = vec![0_u32; 1 << (64 - shift)];

@@ -6,11 +6,11 @@
 
 use serde_json::Value;
 
-use super::names::NameTable;
+use super::names::{NameTable, Text};
 use super::numbers::{Divisor, Number};
 use super::patterns::Pattern;
 use super::strings::Format;
-use crate::tape::{Node, StaticNode};
+use crate::tape::StaticNode;
 
 /// Which check failed: an index into the program's table of origins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,25 +38,22 @@ impl Types {
     pub(super) const ARRAY: Self = Self(8);
     pub(super) const STRING: Self = Self(16);
     pub(super) const INTEGER: Self = Self(32);
-    pub(super) const FRACTION: Self = Self(64);
-    pub(super) const NUMBER: Self = Self(96);
+    /// Integers and those with a fraction.
+    pub(super) const NUMBER: Self = Self(32 | 64);
     pub(super) const ANY: Self = Self(127);
 
-    /// The type of a node, as a set of one.
+    /// Whether a number, boolean or null is of one of these types.
     #[inline]
-    pub(super) fn of(node: &Node<'_>) -> Self {
+    pub(super) fn admits(self, node: StaticNode) -> bool {
         match node {
-            Node::String(_) => Self::STRING,
-            Node::Object { .. } => Self::OBJECT,
-            Node::Array { .. } => Self::ARRAY,
-            Node::Static(StaticNode::I64(_) | StaticNode::U64(_)) => Self::INTEGER,
-            // A number that overflows a double is written with more digits or exponent than any fraction has.
-            Node::Static(StaticNode::F64(value)) if value.fract() == 0.0 || value.is_infinite() => {
-                Self::INTEGER
-            }
-            Node::Static(StaticNode::F64(_)) => Self::FRACTION,
-            Node::Static(StaticNode::Bool(_)) => Self::BOOLEAN,
-            Node::Static(StaticNode::Null) => Self::NULL,
+            StaticNode::I64(_) | StaticNode::U64(_) => self.meets(Self::INTEGER),
+            StaticNode::F64(value) => match self.0 & Self::NUMBER.0 {
+                0 => false,
+                both if both == Self::NUMBER.0 => true,
+                one => (one == Self::INTEGER.0) == is_integral(value),
+            },
+            StaticNode::Bool(_) => self.meets(Self::BOOLEAN),
+            StaticNode::Null => self.meets(Self::NULL),
         }
     }
 
@@ -68,6 +65,13 @@ impl Types {
     pub(super) fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
+}
+
+#[expect(clippy::float_cmp, reason = "equality is what is asked for")]
+/// Whether a double is an integer. One that overflowed counts as one: it has more digits before than behind the point.
+fn is_integral(value: f64) -> bool {
+    // PERF: the conversion is one instruction; `fract` is a call. Doubles beyond 2^53 have no fraction.
+    value.abs() >= 9_007_199_254_740_992.0 || (value as i64) as f64 == value
 }
 
 /// One schema object, by position in [`super::Program`]'s table of blocks.
@@ -99,10 +103,6 @@ pub(super) enum Kind {
     ConstString(u32),
     /// One of a set of strings, in `string_sets`.
     EnumStrings(u32),
-    /// One literal, in `literals`.
-    Const(u32),
-    /// One of several literals, in `enums`.
-    Enum(u32),
     Minimum(u32),
     Maximum(u32),
     ExclusiveMinimum(u32),
@@ -116,11 +116,16 @@ pub(super) enum Kind {
     MaxItems(u32),
     MinProperties(u32),
     MaxProperties(u32),
-    UniqueItems,
     /// Members, in `objects`.
     Object(u32),
     /// Items by position, in `arrays`.
     Array(u32),
+    // PERF: from here on ops need more than their node; the order makes `is_logic` one comparison.
+    /// One literal, in `literals`.
+    Const(u32),
+    /// One of several literals, in `enums`.
+    Enum(u32),
+    UniqueItems,
     Contains(u32),
     PropertyNames(BlockId),
     DependentRequired(u32),
@@ -137,6 +142,35 @@ pub(super) enum Kind {
     If(u32),
     UnevaluatedItems(BlockId),
     UnevaluatedProperties(BlockId),
+}
+
+impl Kind {
+    /// Whether an op of this kind needs more than its node and the plans of objects and arrays.
+    #[inline]
+    pub(super) fn is_logic(self) -> bool {
+        !matches!(
+            self,
+            Self::Any
+                | Self::Never
+                | Self::ConstString(_)
+                | Self::EnumStrings(_)
+                | Self::Minimum(_)
+                | Self::Maximum(_)
+                | Self::ExclusiveMinimum(_)
+                | Self::ExclusiveMaximum(_)
+                | Self::MultipleOf(_)
+                | Self::MinLength(_)
+                | Self::MaxLength(_)
+                | Self::Pattern(_)
+                | Self::Format(_)
+                | Self::MinItems(_)
+                | Self::MaxItems(_)
+                | Self::MinProperties(_)
+                | Self::MaxProperties(_)
+                | Self::Object(_)
+                | Self::Array(_)
+        )
+    }
 }
 
 /// One check.
@@ -274,7 +308,7 @@ pub(super) struct Tables {
     pub(super) branches: Vec<Box<[BlockId]>>,
     pub(super) dependent_required: Vec<Box<[Dependency<Names>]>>,
     pub(super) dependent_schemas: Vec<Box<[Dependency<BlockId>]>>,
-    pub(super) strings: Vec<Box<str>>,
+    pub(super) strings: Vec<Text>,
     pub(super) string_sets: Vec<NameTable>,
     pub(super) literals: Vec<Value>,
     pub(super) enums: Vec<Box<[Value]>>,

@@ -289,3 +289,58 @@ fn the_largest_buffers_that_are_allowed_work() {
     let (code, stdout, stderr) = run(&args);
     assert_eq!((code, stdout.lines().count()), (0, 1), "{stderr}");
 }
+
+#[test]
+fn schema_checks_documents_line_by_line_and_goes_on() {
+    let dir = TempDir::new("schema");
+    let schema =
+        dir.write("s.json", r#"{"required":["a"],"properties":{"a":{"$ref":"http://x/defs/number.json"}}}"#);
+    fs::create_dir(dir.path().join("maps")).unwrap();
+    dir.write("maps/number.json", r#"{"type":"number"}"#);
+    let map = format!("http://x/defs/={}", dir.path().join("maps").display());
+    let lines = dir.write("d.ndjson", "{\"a\":1}\n\nnot json\n{\"a\":\"x\"}\n{}\n");
+    let array = dir.write("d.json", "[{\"a\":1},\n {\"a\":null}]");
+    let [schema, lines, array] = [&schema, &lines, &array].map(|path| path.to_str().unwrap());
+    let (code, out, err) = run(&[
+        "schema",
+        "check",
+        "--schema",
+        schema,
+        "--map",
+        &map,
+        lines,
+        array,
+        "--document",
+        array,
+        "--json",
+    ]);
+    assert_eq!(code, 1, "{err}");
+    let lines: Vec<serde_json::Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let valid: Vec<_> = lines.iter().map(|line| line["valid"].as_bool().unwrap()).collect();
+    assert_eq!(
+        valid,
+        [true, false, false, false, true, false, true],
+        "an array as a whole has no members to miss"
+    );
+    assert_eq!(lines[1]["errors"][0]["keyword"], "json-syntax");
+    assert_eq!(lines[2]["errors"][0]["instance"], "/a");
+    assert_eq!(lines[2]["errors"][0]["schema"], "http://x/defs/number.json#/type");
+    assert_eq!(lines[3]["errors"][0]["keyword"], "required");
+    assert_eq!(lines[6]["index"], 6);
+    let (code, _, err) = run(&["schema", "check", "--schema", schema, array]);
+    assert_eq!(code, 2, "a reference that leads nowhere: {err}");
+}
+
+#[test]
+fn schema_lists_a_program() {
+    let (code, out, err) = run(&["schema", "compile", "configs/schemas/olympus.json"]);
+    assert_eq!(code, 0, "{err}");
+    for part in ["blocks", "required \"envelope\"", "no other names", "of format date-time"] {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+    let dir = TempDir::new("schema-bad");
+    let bad = dir.write("bad.json", r#"{"type":"x"}"#);
+    let (code, _, err) = run(&["schema", "compile", bad.to_str().unwrap()]);
+    assert_eq!(code, 2);
+    assert!(err.contains("bad.json") && err.contains("/type"), "{err}");
+}

@@ -159,6 +159,10 @@ fn inline(tables: &Tables, id: BlockId) -> Op {
     let Some(block) = tables.blocks.get(id.0 as usize) else { return call };
     match block.fast.of(&tables.ops) {
         [] => Op::OPEN,
+        // A reference and nothing else: go on to its target. References do not loop, so this ends.
+        [Op { types: Types::ANY, kind: Kind::Delegate(target), .. }] if tables.dynamics.is_empty() => {
+            inline(tables, *target)
+        }
         // Dynamic references need to know every resource on the way.
         [op] if tables.dynamics.is_empty() && is_simple(op.kind) => *op,
         _ => call,

@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use super::{Compiler, Here, kind_of, shorten};
-use crate::program::names::NameTable;
+use crate::program::names::{NameTable, Text};
 use crate::program::numbers::{Divisor, Number};
 use crate::program::ops::{BlockId, ContainsPlan, DynamicPlan, IfPlan, Kind, Op, Types};
 use crate::program::strings::Format;
@@ -105,7 +105,7 @@ impl<'a> Compiler<'a> {
     fn literals(&mut self, here: &mut Here<'a>) -> Done {
         if let Some(value) = here.schema.get("const") {
             let kind = if let Value::String(text) = value {
-                self.tables.strings.push(text.as_str().into());
+                self.tables.strings.push(Text::new(text));
                 Kind::ConstString(self.tables.strings.len() as u32 - 1)
             } else {
                 self.tables.literals.push(value.clone());

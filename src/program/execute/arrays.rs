@@ -6,27 +6,36 @@ use super::{Duty, Sink, Walk};
 use crate::program::duplicates::behind;
 use crate::program::literals;
 use crate::program::ops::{BlockId, Op};
+use crate::tape::Node;
 use crate::verdict::Reason;
 
 impl<S: Sink> Walk<'_, S> {
     /// Runs the plan of `prefixItems` and `items` on an array.
+    #[inline(never)]
     pub(super) fn array(&mut self, plan: u32, at: usize, len: usize, duty: Duty) -> ControlFlow<()> {
         let Some(plan) = self.tables.arrays.get(plan as usize) else { return Continue(()) };
         self.enter(len)?;
+        let nodes = self.nodes;
+        let open = (None, Op::OPEN);
+        let rest = plan.rest.as_ref().map_or(open, |(block, op)| (Some(*block), *op));
         let mut item = at + 1;
         for number in 0..len {
-            match plan.prefix.get(number).or(plan.rest.as_ref()) {
-                Some((block, op)) => {
-                    if S::REPORTS {
-                        self.block(*block, item, Duty::NONE)?;
-                    } else {
-                        self.value(op, item, duty.of_child())?;
-                    }
-                    self.mark(item, duty);
-                }
-                None => self.value(&Op::OPEN, item, duty.of_child())?,
+            let Some(node) = nodes.get(item) else { break };
+            let (block, op) = match plan.prefix.get(number) {
+                Some((block, op)) => (Some(*block), op),
+                None => (rest.0, &rest.1),
+            };
+            match block {
+                Some(block) if S::REPORTS => self.block(block, item, Duty::NONE)?,
+                _ => self.value(op, item, node, duty.of_child())?,
             }
-            item = behind(self.nodes, item);
+            if block.is_some() {
+                self.mark(item, duty);
+            }
+            item = match node {
+                Node::Object { count, .. } | Node::Array { count, .. } => item + count + 1,
+                _ => item + 1,
+            };
         }
         self.depth += 1;
         Continue(())

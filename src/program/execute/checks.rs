@@ -10,62 +10,18 @@ use crate::program::strings::code_points;
 use crate::tape::Node;
 use crate::verdict::Reason;
 
-/// Whether `kind` is one of the checks of this file.
-#[inline]
-pub(super) fn is_leaf(kind: Kind) -> bool {
-    matches!(
-        kind,
-        Kind::Never
-            | Kind::ConstString(_)
-            | Kind::EnumStrings(_)
-            | Kind::Minimum(_)
-            | Kind::Maximum(_)
-            | Kind::ExclusiveMinimum(_)
-            | Kind::ExclusiveMaximum(_)
-            | Kind::MultipleOf(_)
-            | Kind::MinLength(_)
-            | Kind::MaxLength(_)
-            | Kind::Pattern(_)
-            | Kind::Format(_)
-            | Kind::MinItems(_)
-            | Kind::MaxItems(_)
-            | Kind::MinProperties(_)
-            | Kind::MaxProperties(_)
-    )
-}
-
-/// Whether the node passes; a keyword for another type always does.
-#[inline]
-pub(super) fn holds(tables: &Tables, kind: Kind, node: &Node<'_>) -> bool {
+/// Whether a string passes; a keyword for another type always does.
+#[inline(never)]
+pub(super) fn text_holds(tables: &Tables, kind: Kind, text: &str) -> bool {
     match kind {
         Kind::Never => false,
         Kind::ConstString(number) => {
-            matches!(node, Node::String(text) if tables.strings.get(number as usize).is_some_and(|known| **known == **text))
+            tables.strings.get(number as usize).is_some_and(|known| known.is(Print::of(text), text))
         }
-        Kind::EnumStrings(number) => match (node, tables.string_sets.get(number as usize)) {
-            (Node::String(text), Some(set)) => set.find(Print::of(text), text).is_some(),
-            _ => false,
-        },
-        _ => match *node {
-            Node::String(text) => string_holds(tables, kind, text),
-            Node::Array { len, .. } => match kind {
-                Kind::MinItems(min) => len >= min as usize,
-                Kind::MaxItems(max) => len <= max as usize,
-                _ => true,
-            },
-            Node::Object { len, .. } => match kind {
-                Kind::MinProperties(min) => len >= min as usize,
-                Kind::MaxProperties(max) => len <= max as usize,
-                _ => true,
-            },
-            Node::Static(_) => Number::of_node(node).is_none_or(|number| number_holds(tables, kind, number)),
-        },
-    }
-}
-
-#[inline]
-fn string_holds(tables: &Tables, kind: Kind, text: &str) -> bool {
-    match kind {
+        Kind::EnumStrings(number) => tables
+            .string_sets
+            .get(number as usize)
+            .is_some_and(|set| set.find(Print::of(text), text).is_some()),
         Kind::Pattern(number) => {
             tables.patterns.get(number as usize).is_none_or(|pattern| pattern.is_match(text))
         }
@@ -83,6 +39,38 @@ fn string_holds(tables: &Tables, kind: Kind, text: &str) -> bool {
     }
 }
 
+/// Whether an array with `len` items passes.
+#[inline]
+pub(super) fn array_holds(kind: Kind, len: usize) -> bool {
+    match kind {
+        Kind::Never | Kind::ConstString(_) | Kind::EnumStrings(_) => false,
+        Kind::MinItems(min) => len >= min as usize,
+        Kind::MaxItems(max) => len <= max as usize,
+        _ => true,
+    }
+}
+
+/// Whether an object with `len` members passes.
+#[inline]
+pub(super) fn object_holds(kind: Kind, len: usize) -> bool {
+    match kind {
+        Kind::Never | Kind::ConstString(_) | Kind::EnumStrings(_) => false,
+        Kind::MinProperties(min) => len >= min as usize,
+        Kind::MaxProperties(max) => len <= max as usize,
+        _ => true,
+    }
+}
+
+/// Whether a number, boolean or null passes.
+pub(super) fn static_holds(tables: &Tables, kind: Kind, node: &Node<'_>) -> bool {
+    match kind {
+        Kind::Any => true,
+        Kind::Never | Kind::ConstString(_) | Kind::EnumStrings(_) => false,
+        _ => Number::of_node(node).is_none_or(|number| number_holds(tables, kind, number)),
+    }
+}
+
+#[inline(never)]
 fn number_holds(tables: &Tables, kind: Kind, number: Number) -> bool {
     let against = |bound: u32| tables.numbers.get(bound as usize).map(|bound| number.compare(*bound));
     match kind {

@@ -10,6 +10,7 @@ use crate::verdict::Reason;
 
 impl<S: Sink> Walk<'_, S> {
     /// Runs an op that is no leaf and neither visits members nor items by itself.
+    #[inline(never)]
     pub(super) fn logic(&mut self, op: &Op, at: usize, node: &Node<'_>, duty: Duty) -> ControlFlow<()> {
         let holds = match (op.kind, node) {
             (Kind::Const(_) | Kind::Enum(_), _) => {

@@ -90,6 +90,7 @@ pub(super) struct Walk<'w, S> {
 
 impl<S: Sink> Walk<'_, S> {
     /// Runs a block on the node at `at`.
+    #[inline(never)]
     pub(super) fn block(&mut self, id: BlockId, at: usize, duty: Duty) -> ControlFlow<()> {
         let tables = self.tables;
         let (Some(block), Some(node)) = (tables.blocks.get(id.0 as usize), self.nodes.get(at)) else {
@@ -110,9 +111,8 @@ impl<S: Sink> Walk<'_, S> {
         if block.unevaluated {
             self.marks_from = marks;
         }
-        let types = Types::of(node);
         for op in ops {
-            self.op(op, at, node, types, inner)?;
+            self.op(op, at, node, inner)?;
         }
         if self.dynamic {
             self.scratch.scopes.pop();
@@ -131,24 +131,22 @@ impl<S: Sink> Walk<'_, S> {
     }
 
     /// Runs an op that stands in for a whole block.
-    #[inline]
-    pub(super) fn value(&mut self, op: &Op, at: usize, duty: Duty) -> ControlFlow<()> {
-        let Some(node) = self.nodes.get(at) else { return Continue(()) };
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a call per member costs more than the check itself")]
+    pub(super) fn value(&mut self, op: &Op, at: usize, node: &Node<'_>, duty: Duty) -> ControlFlow<()> {
         if let Kind::Call(block) = op.kind {
             return self.block(block, at, duty);
         }
-        self.op(op, at, node, Types::of(node), duty)?;
-        if !duty.duplicates {
-            return Continue(());
-        }
+        self.op(op, at, node, duty)?;
         match (node, op.kind) {
             (Node::Object { .. }, Kind::Object(_)) | (Node::Array { .. }, Kind::Array(_)) => Continue(()),
-            (Node::Object { .. } | Node::Array { .. }, _) => self.open(at),
+            (Node::Object { .. } | Node::Array { .. }, _) if duty.duplicates => self.open(at),
             _ => Continue(()),
         }
     }
 
     /// Looks for duplicate names in a part of the document that no op visits.
+    #[inline(never)]
     fn open(&mut self, at: usize) -> ControlFlow<()> {
         let end = duplicates::behind(self.nodes, at);
         match duplicates::first_below(self.nodes, at, end, &mut self.scratch.seen) {
@@ -157,30 +155,37 @@ impl<S: Sink> Walk<'_, S> {
         }
     }
 
-    #[inline]
-    fn op(&mut self, op: &Op, at: usize, node: &Node<'_>, types: Types, duty: Duty) -> ControlFlow<()> {
-        if !op.types.meets(types) {
+    /// Runs one op. PERF: strings are most of what there is, so their way has the fewest branches.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a call per member costs more than the check itself")]
+    fn op(&mut self, op: &Op, at: usize, node: &Node<'_>, duty: Duty) -> ControlFlow<()> {
+        let (types_fit, holds) = match *node {
+            Node::String(text) => {
+                let unchecked = op.kind == Kind::Any || op.kind.is_logic();
+                (op.types.meets(Types::STRING), unchecked || checks::text_holds(self.tables, op.kind, text))
+            }
+            Node::Object { len, .. } => match op.kind {
+                Kind::Object(plan) if op.types.meets(Types::OBJECT) => {
+                    return self.object(plan, at, len, duty);
+                }
+                kind => (op.types.meets(Types::OBJECT), checks::object_holds(kind, len)),
+            },
+            Node::Array { len, .. } => match op.kind {
+                Kind::Array(plan) if op.types.meets(Types::ARRAY) => return self.array(plan, at, len, duty),
+                kind => (op.types.meets(Types::ARRAY), checks::array_holds(kind, len)),
+            },
+            Node::Static(value) => (
+                op.types.admits(value),
+                op.kind.is_logic() || checks::static_holds(self.tables, op.kind, node),
+            ),
+        };
+        if !types_fit {
             return self.fail(op.origin, at, Reason::WrongType);
         }
-        match op.kind {
-            Kind::Any => Continue(()),
-            Kind::Object(plan) => match *node {
-                Node::Object { len, .. } => self.object(plan, at, len, duty),
-                _ => Continue(()),
-            },
-            Kind::Array(plan) => match *node {
-                Node::Array { len, .. } => self.array(plan, at, len, duty),
-                _ => Continue(()),
-            },
-            kind if checks::is_leaf(kind) => {
-                if checks::holds(self.tables, kind, node) {
-                    Continue(())
-                } else {
-                    self.fail_leaf(op, at)
-                }
-            }
-            _ => self.logic(op, at, node, duty),
+        if !holds {
+            return self.fail_leaf(op, at);
         }
+        if op.kind.is_logic() { self.logic(op, at, node, duty) } else { Continue(()) }
     }
 
     #[cold]

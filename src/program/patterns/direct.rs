@@ -10,6 +10,9 @@ use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
 /// A set of bytes.
 type Set = [bool; 256];
 
+/// Runs of at least this many bytes are checked many at a time.
+const LONG_BYTES_MIN: usize = 16;
+
 /// Longest text that is checked position by position.
 const FIXED_BYTES_MAX: usize = 256;
 
@@ -26,6 +29,11 @@ pub(super) enum Piece {
     Text(Box<[u8]>),
     /// One of several texts, none of which begins with another.
     Choice(Box<[Box<[u8]>]>),
+    /// Exactly so many characters of up to two ranges, each a first byte and a width.
+    Long {
+        len: usize,
+        ranges: [(u8, u8); 2],
+    },
     /// Between `min` and `max` characters of a class.
     Run {
         set: Box<Set>,
@@ -51,7 +59,7 @@ impl Direct {
         };
         let mut pieces = Vec::new();
         for part in rest {
-            pieces.push(piece(part)?);
+            pieces.push(piece(part)?.lengthen());
         }
         if !never_gives_back(&pieces) {
             return None;
@@ -96,6 +104,15 @@ impl Piece {
         match self {
             Self::Text(known) => text.strip_prefix(&**known),
             Self::Choice(texts) => texts.iter().find_map(|known| text.strip_prefix(&**known)),
+            Self::Long { len, ranges: [(first, width), (other, other_width)] } => {
+                let (run, rest) = text.split_at_checked(*len)?;
+                // PERF: without tables and branches the compiler checks sixteen bytes at once.
+                let outside = |byte: &u8| {
+                    u8::from(byte.wrapping_sub(*first) > *width)
+                        & u8::from(byte.wrapping_sub(*other) > *other_width)
+                };
+                (run.iter().fold(0, |bad, byte| bad | outside(byte)) == 0).then_some(rest)
+            }
             Self::Run { set, min, max } => {
                 let in_set = |byte: &&u8| set.get(usize::from(**byte)).copied().unwrap_or(false);
                 let len = text.iter().take(*max).take_while(in_set).count();
@@ -110,6 +127,29 @@ impl Piece {
             Self::Text(known) => (set_of(known.first().copied()), known.is_empty()),
             Self::Choice(texts) => (set_of(texts.iter().filter_map(|text| text.first().copied())), false),
             Self::Run { set, min, .. } => (**set, *min == 0),
+            Self::Long { ranges, .. } => (
+                set_of(ranges.iter().flat_map(|(first, width)| *first..=first.saturating_add(*width))),
+                false,
+            ),
+        }
+    }
+
+    /// The same piece as [`Self::Long`], if it is a long run of a simple class.
+    fn lengthen(self) -> Self {
+        let Self::Run { set, min, max } = &self else { return self };
+        let mut ranges: Vec<(u8, u8)> = Vec::new();
+        for byte in (0..=u8::MAX).filter(|byte| set.get(usize::from(*byte)).copied().unwrap_or(false)) {
+            match ranges.last_mut() {
+                Some((first, width)) if first.checked_add(*width + 1) == Some(byte) => *width += 1,
+                _ => ranges.push((byte, 0)),
+            }
+        }
+        match *ranges.as_slice() {
+            [only] if min == max && *min >= LONG_BYTES_MIN => Self::Long { len: *min, ranges: [only, only] },
+            [one, two] if min == max && *min >= LONG_BYTES_MIN => {
+                Self::Long { len: *min, ranges: [one, two] }
+            }
+            _ => self,
         }
     }
 }

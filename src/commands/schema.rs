@@ -1,0 +1,176 @@
+//! `tollgate schema`: compile a schema and show its program, or check documents against it.
+//!
+//! A schema that does not compile is wrong usage; a document that is invalid, or no JSON at all, is a finding, and the
+//! others are still checked.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+use super::{Ended, Failure, usage};
+use crate::cli::{Schema, SchemaCheck, SchemaOptions};
+use crate::files::{Event, Input, ReadOptions, Reader};
+use crate::program::{self, AllFailures, Documents, Draft, Options, Program, Scratch};
+use crate::tape::{Malformed, Parser, Tape};
+
+/// LIMIT: deepest nesting of a document.
+const DEPTH_MAX: usize = 512;
+
+pub(super) fn run(args: &Schema) -> Result<Ended, Failure> {
+    let mut out = std::io::stdout().lock();
+    match args {
+        Schema::Compile(args) => {
+            let program = load(&args.file, &args.options).map_err(usage)?;
+            out.write_all(program.listing().as_bytes())?;
+            Ok(Ended::Well)
+        }
+        Schema::Check(args) => {
+            let program = load(&args.schema, &args.options).map_err(usage)?;
+            check(args, &program, &mut out)
+        }
+    }
+}
+
+fn check(args: &SchemaCheck, program: &Program, out: &mut impl Write) -> Result<Ended, Failure> {
+    let mut check = Check {
+        program,
+        json: args.json,
+        parser: Parser::new(DEPTH_MAX),
+        scratch: Scratch::default(),
+        index: 0,
+        all_valid: true,
+    };
+    let stdin = [PathBuf::from("-")];
+    let none = args.documents.is_empty() && args.document.is_empty();
+    let paths = if none { &stdin } else { args.documents.as_slice() };
+    let inputs: Vec<_> = paths.iter().map(|path| Input::from_argument(path)).collect();
+    let mut failed = None;
+    for event in Reader::open(&inputs, &ReadOptions::default())? {
+        match event {
+            Event::Block(block) => {
+                block.spans.iter().try_for_each(|span| check.document(block.payload(span), out))?;
+            }
+            Event::Failed { error, .. } => {
+                tracing::error!("{error}");
+                failed.get_or_insert(error);
+            }
+            Event::Done { .. } => {}
+        }
+    }
+    for path in &args.document {
+        let document = fs::read(path).with_context(|| path.display().to_string())?;
+        check.document(&document, out)?;
+    }
+    match failed {
+        Some(error) => Err(error.into()),
+        None if check.all_valid => Ok(Ended::Well),
+        None => Ok(Ended::Findings),
+    }
+}
+
+/// Reads and compiles the schema, with the documents it may refer to.
+fn load(schema: &Path, arguments: &SchemaOptions) -> Result<Program> {
+    let name = schema.display().to_string();
+    let text = fs::read_to_string(schema).with_context(|| name.clone())?;
+    let mut documents = Documents::default();
+    for (prefix, directory) in &arguments.map {
+        add_directory(&mut documents, prefix, directory)?;
+    }
+    let options = Options {
+        default_draft: if arguments.draft == "7" { Draft::V7 } else { Draft::V2020 },
+        assert_formats: !arguments.no_format,
+        documents,
+        ..Options::default()
+    };
+    Ok(Program::compile(&text, &name, &options)?)
+}
+
+/// Takes in every JSON file below a directory, under the prefix and its path in the directory.
+fn add_directory(documents: &mut Documents, prefix: &str, directory: &Path) -> Result<()> {
+    let mut pending = vec![directory.to_owned()];
+    while let Some(folder) = pending.pop() {
+        let entries = fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
+        for entry in entries {
+            let path = entry?.path();
+            if path.is_dir() {
+                pending.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "json") {
+                let text = fs::read(&path).with_context(|| path.display().to_string())?;
+                let document: Value =
+                    serde_json::from_slice(&text).with_context(|| path.display().to_string())?;
+                let name = path.strip_prefix(directory).unwrap_or(&path).to_string_lossy().replace('\\', "/");
+                documents.insert(format!("{}/{name}", prefix.trim_end_matches('/')), document);
+            }
+        }
+    }
+    Ok(())
+}
+
+struct Check<'a> {
+    program: &'a Program,
+    json: bool,
+    parser: Parser,
+    scratch: Scratch,
+    index: usize,
+    all_valid: bool,
+}
+
+impl Check<'_> {
+    fn document(&mut self, text: &[u8], out: &mut impl Write) -> Result<()> {
+        let Self { program, parser, scratch, .. } = self;
+        let errors = parser.parse(text, |tape| match tape {
+            Err(error) => {
+                let message = match error {
+                    Malformed::Syntax => syntax_message(text),
+                    Malformed::TooDeep => format!("nested deeper than {DEPTH_MAX}"),
+                };
+                vec![json!({"instance": "", "schema": "", "keyword": "json-syntax", "message": message})]
+            }
+            Ok(tape) => {
+                let mut all = AllFailures::default();
+                program.execute(tape, scratch, &mut all);
+                all.0.iter().map(|failure| describe(program, *failure, tape)).collect()
+            }
+        });
+        self.all_valid &= errors.is_empty();
+        self.write(&errors, out)?;
+        self.index += 1;
+        Ok(())
+    }
+
+    fn write(&self, errors: &[Value], out: &mut impl Write) -> Result<()> {
+        if self.json {
+            writeln!(out, "{}", json!({"index": self.index, "valid": errors.is_empty(), "errors": errors}))?;
+        } else if errors.is_empty() {
+            writeln!(out, "{}: valid", self.index)?;
+        } else {
+            writeln!(out, "{}: invalid", self.index)?;
+            for error in errors {
+                let text = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
+                writeln!(
+                    out,
+                    "  at {:?}: {} (schema {:?})",
+                    text("instance"),
+                    text("message"),
+                    text("schema")
+                )?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// simd-json says little about what it refuses; a second parser knows line and column.
+fn syntax_message(text: &[u8]) -> String {
+    let error = serde_json::from_slice::<serde::de::IgnoredAny>(text).err();
+    error.map_or_else(|| "not JSON".to_owned(), |error| format!("not JSON: {error}"))
+}
+
+fn describe(program: &Program, failure: program::Failure, tape: Tape<'_>) -> Value {
+    let words = program.explain(failure, tape);
+    let message = format!("{}: expected {}, found {}", words.keyword, words.expected, words.found);
+    json!({"instance": words.instance, "schema": words.schema, "keyword": words.keyword, "message": message})
+}
