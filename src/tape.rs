@@ -49,6 +49,14 @@ impl<'a> Tape<'a> {
         self.wide
     }
 
+    /// The JSON pointer of a node, for people; see [`Self::write_pointer`].
+    #[must_use]
+    pub fn pointer(self, node: NodeIndex) -> String {
+        let mut bytes = Vec::new();
+        self.write_pointer(node, &mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
     /// Writes the JSON pointer (RFC 6901) of a node; a member's name has the pointer of its value.
     pub fn write_pointer(self, node: NodeIndex, out: &mut Vec<u8>) {
         let target = node.0 as usize;

@@ -163,14 +163,13 @@ fn large(nodes: &[Node<'_>], at: usize, len: usize, seen: &mut Seen) -> Option<u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::pointer;
     use crate::tape::Parser;
 
     fn first(text: &str) -> Option<String> {
         let mut scratch = Scratch::default();
         Parser::new(64).parse(text.as_bytes(), |tape| {
             let tape = tape.unwrap();
-            first_duplicate(tape, &mut scratch).map(|at| pointer(tape, at))
+            first_duplicate(tape, &mut scratch).map(|at| tape.pointer(at))
         })
     }
 

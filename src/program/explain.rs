@@ -3,10 +3,8 @@
 //! Made only where someone asks; nothing here is called for a record that merely gets routed.
 
 use super::Failure;
-use super::documents::push_token;
-use super::duplicates::behind;
 use super::ops::{Origin, Tables};
-use crate::tape::{Node, NodeIndex, StaticNode, Tape};
+use crate::tape::{Node, StaticNode, Tape};
 
 /// Values longer than this are cut in texts.
 const FOUND_CHARS_MAX: usize = 60;
@@ -38,42 +36,12 @@ pub(super) fn explain(tables: &Tables, failure: Failure, tape: Tape<'_>) -> Expl
         _ => describe(tape.nodes(), at),
     };
     Explanation {
-        instance: pointer(tape, failure.at),
+        instance: tape.pointer(failure.at),
         schema: origin.pointer.clone(),
         keyword: origin.keyword,
         expected: origin.expected.clone(),
         found,
     }
-}
-
-/// The JSON pointer of a node; a name's is that of its value.
-#[must_use]
-pub fn pointer(tape: Tape<'_>, at: NodeIndex) -> String {
-    let (nodes, target) = (tape.nodes(), at.0 as usize);
-    let (mut text, mut here) = (String::new(), 0);
-    while here < target {
-        let object = match nodes.get(here) {
-            Some(Node::Object { .. }) => true,
-            Some(Node::Array { .. }) => false,
-            _ => break,
-        };
-        let (mut child, mut index) = (here + 1, 0);
-        // The child that spans the target is the last one that starts at or before it.
-        loop {
-            let value = child + usize::from(object);
-            let next = behind(nodes, value);
-            if target < next || next <= child {
-                match nodes.get(child) {
-                    Some(Node::String(name)) if object => push_token(&mut text, name),
-                    _ => push_token(&mut text, &index.to_string()),
-                }
-                here = value.max(here + 1);
-                break;
-            }
-            (child, index) = (next, index + 1);
-        }
-    }
-    text
 }
 
 /// A value in a few words.

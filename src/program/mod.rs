@@ -44,7 +44,7 @@ use std::ops::ControlFlow;
 
 pub use documents::Documents;
 pub use duplicates::first_duplicate;
-pub use explain::{Explanation, pointer};
+pub use explain::Explanation;
 pub use listing::Size;
 pub use ops::OpIndex;
 
