@@ -12,7 +12,7 @@
 //!                               explain, listing   texts, made only where someone asks
 //! ```
 //!
-//! Reading order: [`ops`] (the shapes), `compile/` (how a schema becomes ops), `execute/` (how ops run), then the
+//! Reading order: `ops` (the shapes), `compile/` (how a schema becomes ops), `execute/` (how ops run), then the
 //! leaves: `names`, `numbers`, `literals`, `patterns/`, `strings/`, `duplicates`, `explain`.
 //!
 //! The order of failures is fixed and does not depend on the order of members: a duplicate name anywhere comes before

@@ -1,7 +1,7 @@
 //! Kafka at both ends of the pipeline, at least once.
 //!
 //! The source reads in a consumer group; the sink produces to the accepted and rejected topics and commits offsets up
-//! to a contiguous watermark per partition, never automatically. Both share the [`progress`] of each partition, by
+//! to a contiguous watermark per partition, never automatically. Both share the `progress` of each partition, by
 //! which a revoked partition is drained and committed before it is given away. The consumer outlives both, since it
 //! cannot end while one of its messages is held: [`Connection`] closes it last.
 
