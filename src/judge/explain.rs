@@ -41,25 +41,23 @@ pub fn explain(judge: &mut Judge, rules: &Rules, binding: Binding, payload: Payl
     let verdict = judge.judge(rules, binding, payload, &mut pointer, &mut NoWatch);
     let Some(reason) = verdict.reason else { return Explained { verdict, findings: Vec::new(), more: 0 } };
 
+    let at = String::from_utf8_lossy(&pointer).into_owned();
     let mut all = AllFailures::default();
     let mut findings = Vec::new();
     judge.walk(rules, binding, payload, &mut all, &mut NoWatch, |tape, all| {
         let program = verdict.format.and_then(|format| rules.program(format));
         for failure in all.0.iter().take(FINDINGS_MAX) {
-            let mut at = Vec::new();
-            tape.write_pointer(failure.at, &mut at);
             let explanation = program
                 .map(|program| program.explain(*failure, tape))
                 .filter(|explanation| !explanation.keyword.is_empty());
-            findings.push(finding(failure.reason, &at, explanation));
+            findings.push(finding(failure.reason, tape.pointer(failure.at), explanation));
         }
     });
     let more = all.0.len().saturating_sub(findings.len().max(1));
     if findings.is_empty() {
-        findings.push(Finding { found: syntax_error(reason, payload), ..finding(reason, &pointer, None) });
+        findings.push(Finding { found: syntax_error(reason, payload), ..finding(reason, at.clone(), None) });
     }
     // The fast path's failure decides and stands first; the others keep the order in which they were found.
-    let at = String::from_utf8_lossy(&pointer);
     if let Some(deciding) = findings.iter().position(|finding| finding.reason == reason && finding.at == at)
         && let Some(ahead) = findings.get_mut(..=deciding)
     {
@@ -68,8 +66,7 @@ pub fn explain(judge: &mut Judge, rules: &Rules, binding: Binding, payload: Payl
     Explained { verdict, findings, more }
 }
 
-fn finding(reason: Reason, at: &[u8], explanation: Option<Explanation>) -> Finding {
-    let at = String::from_utf8_lossy(at).into_owned();
+fn finding(reason: Reason, at: String, explanation: Option<Explanation>) -> Finding {
     match explanation {
         Some(Explanation { schema, keyword, expected, found, .. }) => Finding {
             reason,
