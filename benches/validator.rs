@@ -1,7 +1,5 @@
 //! The validator against others, on uniform and on mixed documents. See `README.md` here for results.
 
-#![expect(missing_docs, reason = "criterion's macros define undocumented items")]
-
 #[expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "documents are made by us")]
 mod corpora;
 

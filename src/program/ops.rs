@@ -234,6 +234,8 @@ pub(super) struct ObjectPlan {
 /// A known member name.
 #[derive(Debug)]
 pub(super) struct Slot {
+    /// The name, beside the op, so that a predicted member takes one look.
+    pub(super) name: Text,
     /// Runs the member's schema on the fast path; kept here to save a hop.
     pub(super) op: Op,
     /// The member's schema; `None` if only `required` names it.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::{Compiler, Here};
-use crate::program::names::{NameTable, Print};
+use crate::program::names::{NameTable, Print, Text};
 use crate::program::ops::{ArrayPlan, BlockId, Kind, ObjectPlan, Op, OpIndex, Slot, Span};
 use crate::program::{CompileError, Draft};
 
@@ -103,7 +103,7 @@ impl<'a> Compiler<'a> {
             (false, true) => (Op::OPEN, None),
             (false, false) => (others, others_block),
         };
-        Slot { op, block, required, known, patterns: matching }
+        Slot { name: Text::new(name), op, block, required, known, patterns: matching }
     }
 
     fn members(
