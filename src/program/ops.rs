@@ -221,6 +221,8 @@ pub(super) struct ObjectPlan {
     pub(super) order: Box<[u32]>,
     /// How many of the slots are required.
     pub(super) required: u32,
+    /// Whether there are at most 64 known names, and no patterns.
+    pub(super) plain: bool,
     /// Where this object's predictions start in the scratch memory: one per slot and one for the first member.
     pub(super) hints: u32,
     pub(super) patterns: Box<[(u32, BlockId, Op)]>,

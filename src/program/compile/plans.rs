@@ -68,6 +68,7 @@ impl<'a> Compiler<'a> {
             slots: Span { start, end: start + names.len() as u32 },
             order,
             required: required.len() as u32,
+            plain: names.len() <= 64 && plan_patterns.is_empty(),
             hints,
             patterns: plan_patterns.into_boxed_slice(),
             others,

@@ -10,7 +10,7 @@ use std::ops::ControlFlow::{self, Continue};
 use super::{BYTES_PER_STEP, Duty, Sink, Walk};
 use crate::program::duplicates::{self, behind};
 use crate::program::names::Print;
-use crate::program::ops::{BlockId, Kind, ObjectPlan, Op, OpIndex, Slot};
+use crate::program::ops::{BlockId, Kind, ObjectPlan, Op, OpIndex, Slot, Types};
 use crate::tape::Node;
 use crate::verdict::Reason;
 
@@ -25,11 +25,64 @@ impl<S: Sink> Walk<'_, S> {
         self.enter(len * (1 + plan.patterns.len()))?;
         if S::REPORTS {
             self.report_members(plan, at, len, duty)?;
+        } else if plan.plain && !duty.track {
+            self.visit_plain(plan, at, len, duty)?;
         } else {
             self.visit_members(plan, at, len, duty)?;
         }
         self.depth += 1;
         Continue(())
+    }
+
+    /// As [`Self::visit_members`], for objects with at most 64 known names and no patterns, where nobody takes notes.
+    ///
+    /// PERF: duplicates fall out of a count at the end, and the loop keeps so little that it stays in registers.
+    fn visit_plain(&mut self, plan: &ObjectPlan, at: usize, len: usize, duty: Duty) -> ControlFlow<()> {
+        let slots = plan.slots.of(&self.tables.slots);
+        let end = behind(self.nodes, at);
+        let mut rest = self.nodes.get(at + 1..end).unwrap_or_default();
+        let (mut seen, mut unknown, mut hint_at) = (0_u64, 0_usize, plan.hints as usize);
+        while let [Node::String(name), value, tail @ ..] = rest {
+            let value_at = end - tail.len() - 1;
+            rest = match value {
+                Node::Object { count, .. } | Node::Array { count, .. } => {
+                    tail.get(*count..).unwrap_or_default()
+                }
+                _ => tail,
+            };
+            let Some((number, slot)) = self.find_slot(plan, slots, hint_at, name) else {
+                unknown += 1;
+                self.visit_other(plan, name, value_at, value, duty)?;
+                continue;
+            };
+            hint_at = plan.hints as usize + number + 1;
+            seen |= 1 << (number % 64);
+            // A string of which only the type counts is done here; everything else is a call away.
+            if let Node::String(_) = value
+                && let Kind::Any = slot.op.kind
+                && slot.op.types.meets(Types::STRING)
+            {
+                continue;
+            }
+            self.member_value(&slot.op, value_at, value, duty)?;
+        }
+        if self.misses_required(plan, seen, 0) {
+            return self.fail(OpIndex::DUPLICATE, at, Reason::MissingField);
+        }
+        // Known names that were seen more often than there are bits, or several unknown ones, which cannot be known.
+        let twice = seen.count_ones() as usize + unknown != len;
+        if duty.duplicates
+            && (twice || unknown > 1)
+            && let Some(at) = duplicates::first_of(self.nodes, at, len, &mut self.scratch.seen)
+        {
+            return self.fail(OpIndex::DUPLICATE, at, Reason::DuplicateKey);
+        }
+        Continue(())
+    }
+
+    #[inline(never)]
+    fn member_value(&mut self, op: &Op, at: usize, node: &Node<'_>, duty: Duty) -> ControlFlow<()> {
+        self.value(op, at, node, duty)
     }
 
     fn visit_members(&mut self, plan: &ObjectPlan, at: usize, len: usize, duty: Duty) -> ControlFlow<()> {
