@@ -223,6 +223,8 @@ pub(super) struct ObjectPlan {
     pub(super) order: Box<[u32]>,
     /// How many of the slots are required.
     pub(super) required: u32,
+    /// Whether there are at most 64 known names, and no patterns.
+    pub(super) plain: bool,
     /// Where this object's predictions start in the scratch memory: one per slot and one for the first member.
     pub(super) hints: u32,
     pub(super) patterns: Box<[(u32, BlockId, Op)]>,
@@ -236,6 +238,8 @@ pub(super) struct ObjectPlan {
 /// A known member name.
 #[derive(Debug)]
 pub(super) struct Slot {
+    /// The name, beside the op, so that a predicted member takes one look.
+    pub(super) name: Text,
     /// Runs the member's schema on the fast path; kept here to save a hop.
     pub(super) op: Op,
     /// The member's schema; `None` if only `required` names it.

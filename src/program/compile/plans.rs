@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::{Compiler, Here};
-use crate::program::names::{NameTable, Print};
+use crate::program::names::{NameTable, Print, Text};
 use crate::program::ops::{ArrayPlan, BlockId, Kind, ObjectPlan, Op, OpIndex, Slot, Span};
 use crate::program::{CompileError, Draft};
 
@@ -68,6 +68,7 @@ impl<'a> Compiler<'a> {
             slots: Span { start, end: start + names.len() as u32 },
             order,
             required: required.len() as u32,
+            plain: names.len() <= 64 && plan_patterns.is_empty(),
             hints,
             patterns: plan_patterns.into_boxed_slice(),
             others,
@@ -103,7 +104,7 @@ impl<'a> Compiler<'a> {
             (false, true) => (Op::OPEN, None),
             (false, false) => (others, others_block),
         };
-        Slot { op, block, required, known, patterns: matching }
+        Slot { name: Text::new(name), op, block, required, known, patterns: matching }
     }
 
     fn members(

@@ -161,7 +161,7 @@ impl<S: Sink> Walk<'_, S> {
     fn op(&mut self, op: &Op, at: usize, node: &Node<'_>, duty: Duty) -> ControlFlow<()> {
         let (types_fit, holds) = match *node {
             Node::String(text) => {
-                let unchecked = op.kind == Kind::Any || op.kind.is_logic();
+                let unchecked = matches!(op.kind, Kind::Any) || op.kind.is_logic();
                 (op.types.meets(Types::STRING), unchecked || checks::text_holds(self.tables, op.kind, text))
             }
             Node::Object { len, .. } => match op.kind {

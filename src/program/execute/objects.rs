@@ -10,7 +10,7 @@ use std::ops::ControlFlow::{self, Continue};
 use super::{BYTES_PER_STEP, Duty, Sink, Walk};
 use crate::program::duplicates::{self, behind};
 use crate::program::names::Print;
-use crate::program::ops::{BlockId, Kind, ObjectPlan, Op, OpIndex};
+use crate::program::ops::{BlockId, Kind, ObjectPlan, Op, OpIndex, Slot, Types};
 use crate::tape::Node;
 use crate::verdict::Reason;
 
@@ -25,6 +25,8 @@ impl<S: Sink> Walk<'_, S> {
         self.enter(len * (1 + plan.patterns.len()))?;
         if S::REPORTS {
             self.report_members(plan, at, len, duty)?;
+        } else if plan.plain && !duty.track {
+            self.visit_plain(plan, at, len, duty)?;
         } else {
             self.visit_members(plan, at, len, duty)?;
         }
@@ -32,43 +34,96 @@ impl<S: Sink> Walk<'_, S> {
         Continue(())
     }
 
+    /// As [`Self::visit_members`], for objects with at most 64 known names and no patterns, where nobody takes notes.
+    ///
+    /// PERF: duplicates fall out of a count at the end, and the loop keeps so little that it stays in registers.
+    fn visit_plain(&mut self, plan: &ObjectPlan, at: usize, len: usize, duty: Duty) -> ControlFlow<()> {
+        let slots = plan.slots.of(&self.tables.slots);
+        let end = behind(self.nodes, at);
+        let mut rest = self.nodes.get(at + 1..end).unwrap_or_default();
+        let (mut seen, mut unknown, mut hint_at) = (0_u64, 0_usize, plan.hints as usize);
+        while let [Node::String(name), value, tail @ ..] = rest {
+            let value_at = end - tail.len() - 1;
+            rest = match value {
+                Node::Object { count, .. } | Node::Array { count, .. } => {
+                    tail.get(*count..).unwrap_or_default()
+                }
+                _ => tail,
+            };
+            let Some((number, slot)) = self.find_slot(plan, slots, hint_at, name) else {
+                unknown += 1;
+                self.visit_other(plan, name, value_at, value, duty)?;
+                continue;
+            };
+            hint_at = plan.hints as usize + number + 1;
+            seen |= 1 << (number % 64);
+            // A string of which only the type counts is done here; everything else is a call away.
+            if let Node::String(_) = value
+                && let Kind::Any = slot.op.kind
+                && slot.op.types.meets(Types::STRING)
+            {
+                continue;
+            }
+            self.member_value(&slot.op, value_at, value, duty)?;
+        }
+        if self.misses_required(plan, seen, 0) {
+            return self.fail(OpIndex::DUPLICATE, at, Reason::MissingField);
+        }
+        // Known names that were seen more often than there are bits, or several unknown ones, which cannot be known.
+        let twice = seen.count_ones() as usize + unknown != len;
+        if duty.duplicates
+            && (twice || unknown > 1)
+            && let Some(at) = duplicates::first_of(self.nodes, at, len, &mut self.scratch.seen)
+        {
+            return self.fail(OpIndex::DUPLICATE, at, Reason::DuplicateKey);
+        }
+        Continue(())
+    }
+
+    #[inline(never)]
+    fn member_value(&mut self, op: &Op, at: usize, node: &Node<'_>, duty: Duty) -> ControlFlow<()> {
+        self.value(op, at, node, duty)
+    }
+
     fn visit_members(&mut self, plan: &ObjectPlan, at: usize, len: usize, duty: Duty) -> ControlFlow<()> {
-        let nodes = self.nodes;
+        let (nodes, child, base) = (self.nodes, duty.of_child(), plan.hints as usize);
         let slots = plan.slots.of(&self.tables.slots);
         let bits = self.scratch.bits.len();
         if slots.len() > 64 {
             self.scratch.bits.resize(bits + slots.len() / 64, 0);
         }
-        let (mut seen, mut unknown, mut hint_at) = (0_u64, 0_usize, plan.hints as usize);
+        let (mut seen, mut unknown, mut hint_at) = (0_u64, 0_usize, base);
         let mut name_at = at + 1;
         for _ in 0..len {
             let value_at = name_at + 1;
             let (Some(Node::String(name)), Some(value)) = (nodes.get(name_at), nodes.get(value_at)) else {
                 break;
             };
-            let found = self.find_slot(plan, hint_at, name);
-            if let Some(number) = found
-                && let Some(slot) = slots.get(number as usize)
-            {
-                hint_at = plan.hints as usize + number as usize + 1;
-                if self.note(&mut seen, bits, number) && duty.duplicates {
-                    self.fail(OpIndex::DUPLICATE, value_at, Reason::DuplicateKey)?;
-                }
-                self.value(&slot.op, value_at, value, duty.of_child())?;
-                for (_, op) in &slot.patterns {
-                    self.value(op, value_at, value, Duty::NONE)?;
-                }
-                if slot.known || plan.others_evaluated {
-                    self.mark(value_at, duty);
-                }
-            } else {
-                unknown += 1;
-                self.visit_other(plan, name, value_at, value, duty)?;
-            }
             name_at = match value {
                 Node::Object { count, .. } | Node::Array { count, .. } => value_at + count + 1,
                 _ => value_at + 1,
             };
+            let Some((number, slot)) = self.find_slot(plan, slots, hint_at, name) else {
+                unknown += 1;
+                self.visit_other(plan, name, value_at, value, duty)?;
+                continue;
+            };
+            hint_at = base + number + 1;
+            let bit = 1_u64 << (number % 64);
+            let twice = if number < 64 { seen & bit != 0 } else { self.note_far(bits, number) };
+            if number < 64 {
+                seen |= bit;
+            }
+            if twice && duty.duplicates {
+                self.fail(OpIndex::DUPLICATE, value_at, Reason::DuplicateKey)?;
+            }
+            self.value(&slot.op, value_at, value, child)?;
+            for (_, op) in &slot.patterns {
+                self.value(op, value_at, value, Duty::NONE)?;
+            }
+            if duty.track && (slot.known || plan.others_evaluated) {
+                self.mark(value_at, duty);
+            }
         }
         if self.misses_required(plan, seen, bits) {
             return self.fail(OpIndex::DUPLICATE, at, Reason::MissingField);
@@ -85,33 +140,38 @@ impl<S: Sink> Walk<'_, S> {
     }
 
     /// The slot of `name`: the one that followed last time, or by hash.
-    #[inline]
-    fn find_slot(&mut self, plan: &ObjectPlan, hint_at: usize, name: &str) -> Option<u32> {
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a call per member costs more than the check itself")]
+    fn find_slot<'s>(
+        &mut self,
+        plan: &ObjectPlan,
+        slots: &'s [Slot],
+        hint_at: usize,
+        name: &str,
+    ) -> Option<(usize, &'s Slot)> {
         // Maps without known names need no look-up at all.
-        if plan.slots.start == plan.slots.end {
+        if slots.is_empty() {
             return None;
         }
         let print = Print::of(name);
-        let hint = self.hints.get_mut(hint_at)?;
-        if plan.names.is(u32::from(*hint), print, name) {
-            return Some(u32::from(*hint));
+        let hint = self.hints.get(hint_at).map_or(0, |hint| usize::from(*hint));
+        match slots.get(hint) {
+            Some(slot) if slot.name.is(print, name) => Some((hint, slot)),
+            _ => {
+                let number = plan.names.find(print, name)?;
+                if let Some(hint) = self.hints.get_mut(hint_at) {
+                    *hint = number as u16;
+                }
+                slots.get(number as usize).map(|slot| (number as usize, slot))
+            }
         }
-        let found = plan.names.find(print, name)?;
-        *hint = found as u16;
-        Some(found)
     }
 
-    /// Notes that a slot was seen, and says whether it had been before. Slots past 64 are kept in the scratch memory.
-    #[inline]
-    fn note(&mut self, seen: &mut u64, bits: usize, slot: u32) -> bool {
+    /// Notes that a slot past 64 was seen, and says whether it had been before.
+    #[inline(never)]
+    fn note_far(&mut self, bits: usize, slot: usize) -> bool {
         let bit = 1_u64 << (slot % 64);
-        let word = match slot / 64 {
-            0 => seen,
-            word => match self.scratch.bits.get_mut(bits + word as usize - 1) {
-                Some(word) => word,
-                None => return false,
-            },
-        };
+        let Some(word) = self.scratch.bits.get_mut(bits + slot / 64 - 1) else { return false };
         let before = *word & bit != 0;
         *word |= bit;
         before
@@ -232,7 +292,7 @@ impl<S: Sink> Walk<'_, S> {
     }
 
     fn report_unknown(&mut self, plan: &ObjectPlan, base: usize, others: usize) -> ControlFlow<()> {
-        if plan.others.kind != Kind::Never || plan.others_block.is_some() {
+        if !matches!(plan.others.kind, Kind::Never) || plan.others_block.is_some() {
             return Continue(());
         }
         let slots = plan.slots.of(&self.tables.slots);
