@@ -3,6 +3,7 @@
 //! A file is a partition; files are read in argument order, directories by the byte order of their paths, so with a
 //! fixed clock the outputs do not depend on the number of workers.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -160,7 +161,8 @@ impl FileSink {
                 batch.rules.hash(),
                 |out| {
                     route::write_escaped(out, name.as_bytes());
-                    out.extend_from_slice(format!(":{}", span.line).as_bytes());
+                    // Writing to memory cannot fail.
+                    let _ = write!(out, ":{}", span.line);
                 },
             );
             let record = match &span.oversized {

@@ -1,6 +1,7 @@
 //! Produces to the accepted and rejected topics without copying, and commits what was delivered.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::io::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -26,7 +27,6 @@ const COMMIT_PAUSE: Duration = Duration::from_millis(500);
 const CLOSE_WAIT: Duration = Duration::from_secs(10);
 
 /// Where an input topic's records go.
-#[derive(Clone)]
 struct Output {
     accepted: Destination,
     rejected: Destination,
@@ -124,15 +124,16 @@ impl KafkaSink {
         rules_hash: &str,
         stop: &Stop,
     ) -> Result<(), SinkError> {
-        let Some(output) = self.outputs.as_ref().and_then(|outputs| outputs.by_topic.get(input)).cloned()
-        else {
+        let Self { outputs, note, .. } = self;
+        let Some(output) = outputs.as_ref().and_then(|outputs| outputs.by_topic.get(input)) else {
             unreachable!("only configured topics are read");
         };
         let (partition, offset) = (message.partition(), message.offset());
-        self.note.clear();
-        route::write_note(&mut self.note, outcome.verdict, pointer, rules_hash, |out| {
+        note.clear();
+        route::write_note(note, outcome.verdict, pointer, rules_hash, |out| {
             route::write_escaped(out, output.input.as_bytes());
-            out.extend_from_slice(format!("/{partition}/{offset}").as_bytes());
+            // Writing to memory cannot fail.
+            let _ = write!(out, "/{partition}/{offset}");
         });
         let to = if outcome.verdict.is_accept() { output.accepted } else { output.rejected };
         let mut message = message;
