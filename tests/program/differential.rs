@@ -4,6 +4,8 @@
 //! Names and values come from small sets, so that keywords meet. `format` is left out: the crate accepts some
 //! date-times that RFC 3339 does not.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use serde_json::{Map, Value, json};
 use tollgate::program::{AllFailures, Draft, Options, Program, Scratch};
 use tollgate::tape::Parser;
@@ -238,7 +240,7 @@ fn verdicts_are_those_of_another_validator() {
     let cases = from_env("TOLLGATE_PROPTEST_CASES", 100_000);
     println!("TOLLGATE_PROPTEST_SEED={seed} TOLLGATE_PROPTEST_CASES={cases}");
     let mut random = Random(seed);
-    let (mut pairs, mut valid, mut refused) = (0, 0, 0);
+    let (mut pairs, mut valid, mut refused, mut panics) = (0, 0, 0, 0);
     let mut scratch = Scratch::default();
     while pairs < cases {
         let draft = if random.below(3) == 0 { Draft::V7 } else { Draft::V2020 };
@@ -263,15 +265,17 @@ fn verdicts_are_those_of_another_validator() {
         for _ in 0..DOCUMENTS_PER_SCHEMA {
             let document = document(&mut random, 3);
             let verdict = ours(program, &document.to_string(), &mut scratch);
-            assert_eq!(
-                verdict,
-                other.is_valid(&document),
-                "seed {seed}, {draft:?}\nschema {schema}\ndocument {document}"
-            );
+            // Theirs, version 0.60.2: now and then a reference's target has been dropped ("pending schema target").
+            let Ok(theirs) = catch_unwind(AssertUnwindSafe(|| other.is_valid(&document))) else {
+                panics += 1;
+                assert!(panics < 10 + cases / 1000, "seed {seed}: the other validator panics too often");
+                break;
+            };
+            assert_eq!(verdict, theirs, "seed {seed}, {draft:?}\nschema {schema}\ndocument {document}");
             pairs += 1;
             valid += u64::from(verdict);
         }
     }
-    println!("{pairs} pairs, {valid} valid, {refused} schemas refused by both");
+    println!("{pairs} pairs, {valid} valid, {refused} schemas refused by both, {panics} panics of the other");
     assert!(valid > pairs / 20 && valid < pairs - pairs / 20, "the generator makes too few of one verdict");
 }

@@ -19,7 +19,7 @@ use crate::tape::{Node, NodeIndex};
 use crate::verdict::Reason;
 
 /// Checking this many bytes of a string counts as one step.
-const BYTES_PER_STEP: usize = 8;
+const BYTES_PER_STEP: usize = 4;
 
 /// What happens with a failure.
 pub(super) trait Sink {
