@@ -101,7 +101,7 @@ impl Default for Limits {
             pattern_program_bytes_max: 1 << 20,
             patterns_program_bytes_max: 16 << 20,
             call_depth_max: 1024,
-            steps_max: 50_000_000,
+            steps_max: 20_000_000,
         }
     }
 }

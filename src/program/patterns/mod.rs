@@ -9,6 +9,7 @@ mod ecma;
 
 use direct::Direct;
 use regex_automata::dfa::{Automaton, StartKind, dense};
+use regex_automata::nfa::thompson;
 use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input, MatchKind};
 
@@ -92,6 +93,7 @@ fn build_dfa(pattern: &str, bytes_max: usize) -> Result<dense::DFA<Vec<u32>>, St
                 .dfa_size_limit(Some(bytes_max))
                 .determinize_size_limit(Some(bytes_max)),
         )
+        .thompson(thompson::Config::new().nfa_size_limit(Some(bytes_max)))
         .syntax(syntax::Config::new().unicode(true).utf8(true).nest_limit(PATTERN_NESTING_MAX))
         .build(pattern)
         .map_err(|error| reason(&error))
