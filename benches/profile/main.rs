@@ -1,6 +1,7 @@
 //! Samples the judge in-process and writes a flamegraph: for `scripts/flamegraph` where perf does not work.
 //!
-//! `cargo bench --bench profile -- OUT.svg OUT.folded`; without these arguments it only runs briefly.
+//! `cargo run --release --manifest-path benches/profile/Cargo.toml -- OUT.svg OUT.folded`; without these arguments it only
+//! runs briefly.
 #![expect(clippy::expect_used, reason = "a bench that cannot start should say why and end")]
 
 use std::fs::File;
