@@ -71,7 +71,7 @@ pub(super) fn run(args: &Demo) -> Result<Ended, Failure> {
         write!(out, "{}", report::to_text(&summary))?;
         writeln!(out, "\nwall time per record        {wall:>8.0} ns")?;
         writeln!(out, "simd-json tape, one core    {parse:>8.0} ns   ratio {:.2}", wall / parse)?;
-        writeln!(out, "\nEvery record's right verdict is known: {misjudged} misjudged.\n")?;
+        writeln!(out, "\nThe right number of every verdict is known: {misjudged} misjudged.\n")?;
         files.list(&mut out)?;
     }
     if misjudged > 0 {

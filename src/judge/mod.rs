@@ -4,6 +4,8 @@
 //! payload ─► parse ─► identify ─► shape ─► meaning ─► credentials ─► verdict
 //! ```
 //!
+//! (Meaning and credentials have no rules yet; their steps come with the formats' rules.)
+//!
 //! [`Judge::judge`] names every step in the order in which reasons take precedence; the first failure decides. The
 //! same recipe runs with an observer that wants every failure: that is `tollgate check`, which therefore cannot
 //! drift from the fast path. The judge does no I/O, reads no clock and allocates nothing once warm.
