@@ -1,7 +1,7 @@
 //! Duplicate member names, at every depth, also where a schema does not look.
 //!
 //! The tape is flat: each object on it finds its own members by stepping over their values, so every member is
-//! looked at once and nothing recurses. Small objects compare folded prints behind a 64-bit filter; large ones go
+//! looked at once and nothing recurses. Small objects go through two small filters; large ones go
 //! through a hash table whose key is random in each process, so nobody can aim at a bucket. This file must not
 //! allocate once its memory is warm, and must not know schemas.
 
@@ -88,29 +88,42 @@ pub(super) fn first_of(nodes: &[Node<'_>], at: usize, len: usize, seen: &mut See
 /// The node behind the value at `at`.
 #[inline]
 pub(super) fn behind(nodes: &[Node<'_>], at: usize) -> usize {
-    match nodes.get(at) {
-        Some(Node::Object { count, .. } | Node::Array { count, .. }) => at + count + 1,
-        _ => at + 1,
+    at + 1 + nodes.get(at).map_or(0, nested)
+}
+
+/// How many nodes belong to a container beside its own.
+#[inline]
+pub(super) fn nested(node: &Node<'_>) -> usize {
+    match node {
+        Node::Object { count, .. } | Node::Array { count, .. } => *count,
+        Node::String(_) | Node::Static(_) => 0,
     }
 }
 
+/// Notes two bits of a hash of each name; names are compared only if both bits were there before.
+#[inline]
 fn small(nodes: &[Node<'_>], at: usize, len: usize) -> Option<usize> {
-    let mut folds = [0_u64; SMALL];
-    let mut filter = 0_u64;
+    let (mut first, mut second, mut alike) = (0_u64, 0_u64, 0_u64);
     let mut name_at = at + 1;
-    for number in 0..len {
-        let Some(Node::String(name)) = nodes.get(name_at) else { return None };
+    for _ in 0..len {
+        let Some([Node::String(name), value, ..]) = nodes.get(name_at..) else { return None };
         let fold = Print::of(name).fold();
-        let bit = 1_u64 << (fold >> 58);
-        if filter & bit != 0
-            && folds.iter().take(number).any(|earlier| *earlier == fold)
-            && stood_before(nodes, at, name_at)
-        {
+        let (one, other) = (1 << (fold >> 26), 1 << (fold >> 20 & 63));
+        alike |= u64::from(first & one != 0) & u64::from(second & other != 0);
+        first |= one;
+        second |= other;
+        name_at += 2 + nested(value);
+    }
+    if alike == 0 { None } else { compared(nodes, at, len) }
+}
+
+/// Compares each name with all before it.
+#[cold]
+fn compared(nodes: &[Node<'_>], at: usize, len: usize) -> Option<usize> {
+    let mut name_at = at + 1;
+    for _ in 0..len {
+        if stood_before(nodes, at, name_at) {
             return Some(name_at + 1);
-        }
-        filter |= bit;
-        if let Some(place) = folds.get_mut(number) {
-            *place = fold;
         }
         name_at = behind(nodes, name_at + 1);
     }

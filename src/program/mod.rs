@@ -34,6 +34,7 @@ mod names;
 mod numbers;
 mod ops;
 mod patterns;
+mod positions;
 mod strings;
 #[cfg(test)]
 mod tests;
@@ -50,7 +51,7 @@ pub use ops::OpIndex;
 
 use crate::tape::{NodeIndex, Tape};
 use crate::verdict::Reason;
-use execute::{Duty, Reporting, Silent, Sink, Walk};
+use execute::{Duty, Expectations, Reporting, Silent, Sink, Walk};
 use ops::{BlockId, Tables};
 
 /// A version of JSON Schema.
@@ -203,8 +204,8 @@ impl Observer for AllFailures {
 #[derive(Debug, Default)]
 pub struct Scratch {
     seen: duplicates::Seen,
-    /// Predictions of the next member, by program.
-    hints: Vec<(u64, Vec<u16>)>,
+    /// What the next objects will look like, by program.
+    expectations: Vec<(u64, Expectations)>,
     /// Nodes that were evaluated, for `unevaluated…`; a stack.
     marks: Vec<u32>,
     /// Which slots past 64 were seen; a stack.
@@ -251,9 +252,9 @@ impl Program {
         false
     }
 
-    /// Whether a document holds, duplicate names included, and nothing else.
+    /// Whether the schema holds, and nothing else: duplicate names are not looked for.
     pub fn is_valid(&self, tape: Tape<'_>, scratch: &mut Scratch) -> bool {
-        self.walk(tape, scratch, Silent, Duty { duplicates: true, track: false }).0
+        self.walk(tape, scratch, Silent, Duty::default()).0
     }
 
     /// The other half of [`Self::execute`]: the words for a failure.
@@ -275,13 +276,14 @@ impl Program {
         scratch.order.clear();
         scratch.scopes.clear();
         scratch.hashes.clear();
-        let place = self.hints_of(scratch);
-        let hints = scratch.hints.get_mut(place).map(|(_, hints)| std::mem::take(hints)).unwrap_or_default();
+        let place = self.expectations_of(scratch);
+        let kept = scratch.expectations.get_mut(place).map(|(_, expectations)| std::mem::take(expectations));
+        let mut expectations = kept.unwrap_or_default();
         let mut walk = Walk {
             tables: &self.tables,
             nodes: tape.nodes(),
             scratch,
-            hints,
+            expectations: &expectations,
             sink,
             steps: self.limits.steps_max,
             depth: self.limits.call_depth_max,
@@ -291,19 +293,20 @@ impl Program {
             dynamic: !self.tables.dynamics.is_empty(),
         };
         let through = walk.block(self.root, 0, duty).is_continue();
-        let (hints, stopped) = (walk.hints, walk.stopped);
-        if let Some((_, place)) = scratch.hints.get_mut(place) {
-            *place = hints;
+        let stopped = walk.stopped;
+        expectations.learn(&self.tables, tape.nodes(), &mut scratch.seen);
+        if let Some((_, place)) = scratch.expectations.get_mut(place) {
+            *place = expectations;
         }
         (through, stopped)
     }
 
-    /// Where this program's predictions are in the scratch memory.
-    fn hints_of(&self, scratch: &mut Scratch) -> usize {
-        let known = scratch.hints.iter().position(|(id, _)| *id == self.id);
+    /// Where this program's expectations are in the scratch memory.
+    fn expectations_of(&self, scratch: &mut Scratch) -> usize {
+        let known = scratch.expectations.iter().position(|(id, _)| *id == self.id);
         known.unwrap_or_else(|| {
-            scratch.hints.push((self.id, vec![0; self.tables.hints as usize]));
-            scratch.hints.len() - 1
+            scratch.expectations.push((self.id, Expectations::new(&self.tables)));
+            scratch.expectations.len() - 1
         })
     }
 }

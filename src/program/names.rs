@@ -1,32 +1,41 @@
 //! Finding a string in a fixed set: the known names of an object, the strings of an `enum`.
 //!
-//! A string's *print* is its length and up to sixteen of its bytes, read as two words. Two strings of at most sixteen
-//! bytes are equal if their prints are, so nearly every comparison is three word compares. The table's hash is one
+//! A string's *print* is its length and up to 24 of its bytes, read as three words. Two strings of at most 24 bytes
+//! are equal if their prints are, so nearly every comparison is four word compares. The table's hash is one
 //! multiplication of the print; the multiplier is searched at compile time until no two names collide, which makes
 //! the table perfect for nearly every set. A record cannot make it slower: probes are bounded by the set itself.
 
-/// A string's length and its first and last bytes.
+/// A string's length and up to 24 of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Print {
     pub(super) head: u64,
+    /// Bytes 8 to 15 of a string that has more than sixteen.
+    pub(super) middle: u64,
     pub(super) tail: u64,
     pub(super) len: usize,
 }
 
 impl Print {
     /// Strings of up to this many bytes are equal if their prints are.
-    const EXACT_BYTES: usize = 16;
+    pub(super) const EXACT_BYTES: usize = 24;
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a call per member costs more than the look itself")]
     pub(super) fn of(text: &str) -> Self {
         let bytes = text.as_bytes();
         let len = bytes.len();
         if let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
-            return Self { head: u64::from_le_bytes(*first), tail: u64::from_le_bytes(*last), len };
+            let middle = match bytes.first_chunk::<16>() {
+                Some([.., a, b, c, d, e, f, g, h]) if len > 16 => {
+                    u64::from_le_bytes([*a, *b, *c, *d, *e, *f, *g, *h])
+                }
+                _ => 0,
+            };
+            return Self { head: u64::from_le_bytes(*first), middle, tail: u64::from_le_bytes(*last), len };
         }
         if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
             let head = u64::from(u32::from_le_bytes(*first)) << 32 | u64::from(u32::from_le_bytes(*last));
-            return Self { head, tail: 0, len };
+            return Self { head, middle: 0, tail: 0, len };
         }
         let head = match *bytes {
             [a] => u64::from(a),
@@ -34,14 +43,30 @@ impl Print {
             [a, b, c] => u64::from(a) | u64::from(b) << 8 | u64::from(c) << 16,
             _ => 0,
         };
-        Self { head, tail: 0, len }
+        Self { head, middle: 0, tail: 0, len }
     }
 
-    /// One word that differs for different prints nearly always.
+    /// Whether it is the print of `text`. PERF: nothing is computed that is not compared.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a call per member costs more than the look itself")]
+    pub(super) fn is_of(&self, text: &str) -> bool {
+        let bytes = text.as_bytes();
+        if bytes.len() != self.len {
+            return false;
+        }
+        match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+            (Some(first), Some(last)) if self.len <= 16 => {
+                u64::from_le_bytes(*first) == self.head && u64::from_le_bytes(*last) == self.tail
+            }
+            _ => Self::of(text) == *self,
+        }
+    }
+
+    /// One word, never zero, that differs for different prints nearly always.
     #[inline]
-    pub(super) fn fold(self) -> u64 {
+    pub(super) fn fold(self) -> u32 {
         let mixed = (self.head ^ self.tail.rotate_left(29)).wrapping_add((self.len as u64) << 56);
-        mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32 | 1
     }
 
     #[inline]
@@ -63,9 +88,14 @@ impl Text {
         Self { print: Print::of(text), text: text.into() }
     }
 
-    /// Whether `text`, whose print is given, is this string.
+    /// Whether `text` is this string.
     #[inline]
-    pub(super) fn is(&self, print: Print, text: &str) -> bool {
+    pub(super) fn is(&self, text: &str) -> bool {
+        self.print.is_of(text) && (self.print.len <= Print::EXACT_BYTES || *self.text == *text)
+    }
+
+    #[inline]
+    fn has_print(&self, print: Print, text: &str) -> bool {
         self.print == print && (print.len <= Print::EXACT_BYTES || *self.text == *text)
     }
 }
@@ -74,6 +104,7 @@ impl Text {
 #[derive(Debug)]
 pub(super) struct NameTable {
     entries: Box<[Text]>,
+    glances: Option<Glances>,
     /// Entry number plus one by hash; zero is empty. Its length is a power of two, or zero for an empty set.
     buckets: Box<[u16]>,
     multiplier: u64,
@@ -87,8 +118,9 @@ impl NameTable {
     /// Prepares a table; the strings have to be different from each other and at most [`Self::LEN_MAX`].
     pub(super) fn new<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
         let entries: Box<[Text]> = texts.into_iter().map(Text::new).collect();
+        let glances = Glances::new(&entries);
         if entries.is_empty() {
-            return Self { entries, buckets: Box::default(), multiplier: 0, shift: 0 };
+            return Self { entries, glances, buckets: Box::default(), multiplier: 0, shift: 0 };
         }
         let bits = (entries.len() * 3).next_power_of_two().trailing_zeros().max(2);
         let shift = 64 - bits;
@@ -104,7 +136,7 @@ impl NameTable {
                 at = (at + 1) & ((1 << bits) - 1);
             }
         }
-        Self { entries, buckets, multiplier, shift }
+        Self { entries, glances, buckets, multiplier, shift }
     }
 
     /// The string with this number.
@@ -112,23 +144,115 @@ impl NameTable {
         self.entries.get(number as usize).map_or("", |entry| &entry.text)
     }
 
+    /// How to tell the strings apart at a glance, if eight of their bytes do.
+    #[inline]
+    pub(super) fn glances(&self) -> Option<&Glances> {
+        self.glances.as_ref()
+    }
+
     /// Whether `text` is the string with this number.
     #[inline]
-    pub(super) fn is(&self, number: u32, print: Print, text: &str) -> bool {
-        self.entries.get(number as usize).is_some_and(|entry| entry.is(print, text))
+    pub(super) fn is(&self, number: u32, text: &str) -> bool {
+        self.entries.get(number as usize).is_some_and(|entry| entry.is(text))
+    }
+
+    /// Whether `text` is in the set.
+    #[inline]
+    pub(super) fn contains(&self, text: &str) -> bool {
+        match &self.glances {
+            Some(glances) => self.is(glances.candidate(text), text),
+            None => self.find(text).is_some(),
+        }
     }
 
     /// The number of `text`, if it is in the set.
     #[inline]
-    pub(super) fn find(&self, print: Print, text: &str) -> Option<u32> {
+    pub(super) fn find(&self, text: &str) -> Option<u32> {
+        let print = Print::of(text);
         let mask = self.buckets.len().wrapping_sub(1);
         let mut at = print.slot(self.multiplier, self.shift);
         loop {
             let number = u32::from(*self.buckets.get(at)?).checked_sub(1)?;
-            if self.is(number, print, text) {
+            if self.entries.get(number as usize).is_some_and(|entry| entry.has_print(print, text)) {
                 return Some(number);
             }
             at = (at + 1) & mask;
+        }
+    }
+}
+
+/// Tells the strings of a set apart by eight of their bytes.
+///
+/// PERF: a glance has hardly a branch that depends on the string, so that members in an order never seen before cost no
+/// mispredicted branches. What it finds is a candidate: whoever asks has to compare the whole string.
+#[derive(Debug)]
+pub(super) struct Glances {
+    /// By hash of the glance: the glance and the string's number.
+    buckets: Box<[(u32, u32)]>,
+    multiplier: u32,
+    shift: u32,
+}
+
+impl Glances {
+    /// No string of the set.
+    pub(super) const NONE: u32 = u32::MAX;
+    /// LIMIT: larger sets are found by their prints.
+    pub(super) const LEN_MAX: usize = 64;
+    /// Has the place of a glance where there is none.
+    const EMPTY: (u32, u32) = (u32::MAX, Self::NONE);
+
+    /// Searches for a multiplier that tells all strings apart, within bounds.
+    fn new(entries: &[Text]) -> Option<Self> {
+        if entries.is_empty() || entries.len() > Self::LEN_MAX {
+            return None;
+        }
+        let bits = (entries.len() * 4).next_power_of_two().trailing_zeros();
+        let mut multiplier = 0x9e37_79b1_u32;
+        (0..1000).find_map(|_| {
+            multiplier = multiplier.wrapping_mul(0x2c1b_3c6d).wrapping_add(0x297a_2d39) | 1;
+            Self { buckets: Box::default(), multiplier, shift: 32 - bits }.filled(entries, bits)
+        })
+    }
+
+    fn filled(mut self, entries: &[Text], bits: u32) -> Option<Self> {
+        let mut buckets = vec![Self::EMPTY; 1 << bits];
+        for (number, entry) in entries.iter().enumerate() {
+            let glance = Self::glance(&entry.text);
+            let bucket = buckets.get_mut(self.bucket(glance))?;
+            if *bucket != Self::EMPTY {
+                return None;
+            }
+            *bucket = (glance, number as u32);
+        }
+        self.buckets = buckets.into_boxed_slice();
+        Some(self)
+    }
+
+    /// The first and the last four bytes, which may overlap, and the length, in one word.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a call per member costs more than the look itself")]
+    fn glance(text: &str) -> u32 {
+        let bytes = text.as_bytes();
+        let (first, last) = match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+            (Some(first), Some(last)) => (u32::from_le_bytes(*first), u32::from_le_bytes(*last)),
+            _ => (bytes.iter().fold(0, |word, byte| word << 8 | u32::from(*byte)), 0),
+        };
+        (first ^ last.rotate_left(13)).wrapping_add((bytes.len() as u32) << 26)
+    }
+
+    #[inline]
+    fn bucket(&self, glance: u32) -> usize {
+        (glance.wrapping_mul(self.multiplier) >> self.shift) as usize
+    }
+
+    /// The number of the only string of the set that `text` can be, or [`Self::NONE`].
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a call per member costs more than the look itself")]
+    pub(super) fn candidate(&self, text: &str) -> u32 {
+        let glance = Self::glance(text);
+        match self.buckets.get(self.bucket(glance)) {
+            Some((known, number)) if *known == glance => *number,
+            _ => Self::NONE,
         }
     }
 }
@@ -173,12 +297,14 @@ mod tests {
         texts.extend((0..20).map(|n| format!("same-head-and-{n:02}-same-tail")));
         let table = NameTable::new(texts.iter().map(String::as_str));
         for (number, text) in texts.iter().enumerate() {
-            assert_eq!(table.find(Print::of(text), text), Some(number as u32), "{text}");
+            assert_eq!(table.find(text), Some(number as u32), "{text}");
+            assert!(table.contains(text), "{text}");
         }
         for text in ["b", "name-300", "name-", "same-head-and-99-same-tail", "\0", "abc\0"] {
-            assert_eq!(table.find(Print::of(text), text), None, "{text}");
+            assert_eq!(table.find(text), None, "{text}");
+            assert!(!table.contains(text), "{text}");
         }
-        assert_eq!(NameTable::new([]).find(Print::of("a"), "a"), None);
+        assert_eq!(NameTable::new([]).find("a"), None);
     }
 
     #[test]

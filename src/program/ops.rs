@@ -10,7 +10,7 @@ use super::names::{NameTable, Text};
 use super::numbers::{Divisor, Number};
 use super::patterns::Pattern;
 use super::strings::Format;
-use crate::tape::StaticNode;
+use crate::tape::{Node, StaticNode};
 
 /// Which check failed: an index into the program's table of origins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,18 +42,21 @@ impl Types {
     pub(super) const NUMBER: Self = Self(32 | 64);
     pub(super) const ANY: Self = Self(127);
 
-    /// Whether a number, boolean or null is of one of these types.
+    /// Whether a node is of one of these types.
     #[inline]
-    pub(super) fn admits(self, node: StaticNode) -> bool {
+    pub(super) fn admit(self, node: &Node<'_>) -> bool {
         match node {
-            StaticNode::I64(_) | StaticNode::U64(_) => self.meets(Self::INTEGER),
-            StaticNode::F64(value) => match self.0 & Self::NUMBER.0 {
+            Node::String(_) => self.meets(Self::STRING),
+            Node::Object { .. } => self.meets(Self::OBJECT),
+            Node::Array { .. } => self.meets(Self::ARRAY),
+            Node::Static(StaticNode::I64(_) | StaticNode::U64(_)) => self.meets(Self::INTEGER),
+            Node::Static(StaticNode::F64(value)) => match self.0 & Self::NUMBER.0 {
                 0 => false,
                 both if both == Self::NUMBER.0 => true,
-                one => (one == Self::INTEGER.0) == is_integral(value),
+                one => (one == Self::INTEGER.0) == is_integral(*value),
             },
-            StaticNode::Bool(_) => self.meets(Self::BOOLEAN),
-            StaticNode::Null => self.meets(Self::NULL),
+            Node::Static(StaticNode::Bool(_)) => self.meets(Self::BOOLEAN),
+            Node::Static(StaticNode::Null) => self.meets(Self::NULL),
         }
     }
 
@@ -86,6 +89,11 @@ pub(super) struct Span {
 }
 
 impl Span {
+    #[inline]
+    pub(super) fn len(self) -> usize {
+        (self.end - self.start) as usize
+    }
+
     #[inline]
     pub(super) fn of<T>(self, table: &[T]) -> &[T] {
         table.get(self.start as usize..self.end as usize).unwrap_or_default()
@@ -120,6 +128,8 @@ pub(super) enum Kind {
     Object(u32),
     /// Items by position, in `arrays`.
     Array(u32),
+    /// Several checks of this node alone: the ops of a block.
+    Leaves(BlockId),
     // PERF: from here on ops need more than their node; the order makes `is_logic` one comparison.
     /// One literal, in `literals`.
     Const(u32),
@@ -169,7 +179,13 @@ impl Kind {
                 | Self::MaxProperties(_)
                 | Self::Object(_)
                 | Self::Array(_)
+                | Self::Leaves(_)
         )
+    }
+
+    /// Whether an op of this kind looks at its node and nothing else.
+    pub(super) fn is_leaf(self) -> bool {
+        !self.is_logic() && !matches!(self, Self::Object(_) | Self::Array(_) | Self::Leaves(_))
     }
 }
 
@@ -223,10 +239,12 @@ pub(super) struct ObjectPlan {
     pub(super) order: Box<[u32]>,
     /// How many of the slots are required.
     pub(super) required: u32,
-    /// Whether there are at most 64 known names, and no patterns.
+    /// Whether the known names can be told apart at a glance (or there are none), and there are no patterns.
     pub(super) plain: bool,
-    /// Where this object's predictions start in the scratch memory: one per slot and one for the first member.
-    pub(super) hints: u32,
+    /// Its own number.
+    pub(super) number: u32,
+    /// How many members the fast path allows; the full list has ops for that.
+    pub(super) counts: Counts,
     pub(super) patterns: Box<[(u32, BlockId, Op)]>,
     /// What a member has to pass that neither a known name nor a pattern covers.
     pub(super) others: Op,
@@ -258,6 +276,24 @@ pub(super) struct ArrayPlan {
     pub(super) prefix: Box<[(BlockId, Op)]>,
     /// For the items behind the prefix; `None` leaves them open and unevaluated.
     pub(super) rest: Option<(BlockId, Op)>,
+    /// How many items the fast path allows; the full list has ops for that.
+    pub(super) counts: Counts,
+}
+
+/// A range of numbers of members or items.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Counts {
+    pub(super) min: u32,
+    pub(super) max: u32,
+}
+
+impl Counts {
+    pub(super) const ANY: Self = Self { min: 0, max: u32::MAX };
+
+    #[inline]
+    pub(super) fn admits(self, count: usize) -> bool {
+        self.min as usize <= count && count <= self.max as usize
+    }
 }
 
 #[derive(Debug)]
@@ -320,6 +356,4 @@ pub(super) struct Tables {
     pub(super) divisors: Vec<Divisor>,
     pub(super) patterns: Vec<Pattern>,
     pub(super) origins: Vec<Origin>,
-    /// How many predictions the scratch memory holds for this program.
-    pub(super) hints: u32,
 }

@@ -117,21 +117,15 @@ fn in_place(tables: &Tables, block: usize) -> Vec<BlockId> {
 /// Derives the fast list of a block.
 fn fast_block(tables: &mut Tables, number: usize) -> Block {
     let Some(mut block) = tables.blocks.get(number).copied() else { return Block::default() };
-    let full: Vec<Op> = block.full.of(&tables.ops).to_vec();
-    let mut fast = Vec::with_capacity(full.len());
-    let mut types = Types::ANY;
-    for mut op in full {
-        if op.kind == Kind::Any {
-            types = op.types;
-            continue;
+    let (typed, mut fast): (Vec<Op>, Vec<Op>) =
+        block.full.of(&tables.ops).iter().partition(|op| op.kind == Kind::Any);
+    fold_counts(tables, &mut fast);
+    if let Some(typed) = typed.first() {
+        match fast.first_mut() {
+            Some(first) => first.types = typed.types,
+            // A type and nothing else: the type op is the whole block.
+            None => fast.push(*typed),
         }
-        op.types = types;
-        types = Types::ANY;
-        fast.push(op);
-    }
-    if types != Types::ANY {
-        // A type and nothing else: the type op is the whole block.
-        fast.extend(block.full.of(&tables.ops).iter().find(|op| op.kind == Kind::Any));
     }
     block.owns = Owns {
         objects: fast.iter().any(|op| matches!(op.kind, Kind::Object(_))),
@@ -153,6 +147,30 @@ fn fast_block(tables: &mut Tables, number: usize) -> Block {
     block
 }
 
+/// Lets the plan of an object or array count its members or items, in place of the ops that do.
+fn fold_counts(tables: &mut Tables, fast: &mut Vec<Op>) {
+    let plans: Vec<Kind> = fast.iter().map(|op| op.kind).collect();
+    for plan in plans {
+        let counts = match plan {
+            Kind::Object(plan) => tables.objects.get_mut(plan as usize).map(|plan| &mut plan.counts),
+            Kind::Array(plan) => tables.arrays.get_mut(plan as usize).map(|plan| &mut plan.counts),
+            _ => None,
+        };
+        let Some(counts) = counts else { continue };
+        let of_array = matches!(plan, Kind::Array(_));
+        fast.retain(|op| {
+            match op.kind {
+                Kind::MinItems(min) if of_array => counts.min = min,
+                Kind::MaxItems(max) if of_array => counts.max = max,
+                Kind::MinProperties(min) if !of_array => counts.min = min,
+                Kind::MaxProperties(max) if !of_array => counts.max = max,
+                _ => return true,
+            }
+            false
+        });
+    }
+}
+
 /// The op that stands in for a block: itself if it has a single simple one, else a call.
 fn inline(tables: &Tables, id: BlockId) -> Op {
     let call = Op::new(Kind::Call(id), Op::OPEN.origin);
@@ -165,6 +183,7 @@ fn inline(tables: &Tables, id: BlockId) -> Op {
         }
         // Dynamic references need to know every resource on the way.
         [op] if tables.dynamics.is_empty() && is_simple(op.kind) => *op,
+        ops if ops.iter().all(|op| op.kind.is_leaf()) => Op::new(Kind::Leaves(id), Op::OPEN.origin),
         _ => call,
     }
 }

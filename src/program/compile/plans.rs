@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::{Compiler, Here};
-use crate::program::names::{NameTable, Print, Text};
-use crate::program::ops::{ArrayPlan, BlockId, Kind, ObjectPlan, Op, OpIndex, Slot, Span};
+use crate::program::names::{NameTable, Text};
+use crate::program::ops::{ArrayPlan, BlockId, Counts, Kind, ObjectPlan, Op, OpIndex, Slot, Span};
 use crate::program::{CompileError, Draft};
 
 type Done = Result<(), CompileError>;
@@ -61,15 +61,14 @@ impl<'a> Compiler<'a> {
         }
         let table = NameTable::new(names.iter().copied());
         let order = schema_order(&table, names.len(), properties);
-        let hints = self.tables.hints;
-        self.tables.hints += names.len() as u32 + 1;
         self.tables.objects.push(ObjectPlan {
+            plain: plan_patterns.is_empty() && (names.is_empty() || table.glances().is_some()),
             names: table,
             slots: Span { start, end: start + names.len() as u32 },
             order,
             required: required.len() as u32,
-            plain: names.len() <= 64 && plan_patterns.is_empty(),
-            hints,
+            number: self.tables.objects.len() as u32,
+            counts: Counts::ANY,
             patterns: plan_patterns.into_boxed_slice(),
             others,
             others_block,
@@ -190,7 +189,7 @@ impl<'a> Compiler<'a> {
         let prefix =
             (0..count).map(|index| (self.child(here, &[prefix, &index.to_string()]), Op::OPEN)).collect();
         let rest = rest.map(|keyword| (self.child(here, &[keyword]), Op::OPEN));
-        self.tables.arrays.push(ArrayPlan { prefix, rest });
+        self.tables.arrays.push(ArrayPlan { prefix, rest, counts: Counts::ANY });
         self.push(here, "items", Kind::Array(self.tables.arrays.len() as u32 - 1), String::new());
         Ok(())
     }
@@ -230,7 +229,7 @@ impl<'a> Compiler<'a> {
 /// The slots in the order of `properties`, then those that only `required` names.
 fn schema_order(names: &NameTable, count: usize, properties: Option<&Map<String, Value>>) -> Box<[u32]> {
     let keys = properties.into_iter().flat_map(Map::keys);
-    let mut order: Vec<u32> = keys.filter_map(|name| names.find(Print::of(name), name)).collect();
+    let mut order: Vec<u32> = keys.filter_map(|name| names.find(name)).collect();
     let listed: HashSet<u32> = order.iter().copied().collect();
     order.extend((0..count as u32).filter(|slot| !listed.contains(slot)));
     order.into_boxed_slice()

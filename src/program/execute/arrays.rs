@@ -3,10 +3,9 @@
 use std::ops::ControlFlow::{self, Continue};
 
 use super::{Duty, Sink, Walk};
-use crate::program::duplicates::behind;
+use crate::program::duplicates::{behind, nested};
 use crate::program::literals;
-use crate::program::ops::{BlockId, Op};
-use crate::tape::Node;
+use crate::program::ops::{ArrayPlan, BlockId, Op, OpIndex};
 use crate::verdict::Reason;
 
 impl<S: Sink> Walk<'_, S> {
@@ -14,30 +13,50 @@ impl<S: Sink> Walk<'_, S> {
     #[inline(never)]
     pub(super) fn array(&mut self, plan: u32, at: usize, len: usize, duty: Duty) -> ControlFlow<()> {
         let Some(plan) = self.tables.arrays.get(plan as usize) else { return Continue(()) };
+        if !S::REPORTS && !plan.counts.admits(len) {
+            return self.fail(OpIndex::NONE, at, Reason::TooFew);
+        }
         self.enter(len)?;
+        if S::REPORTS || duty.track {
+            self.items_with_notes(plan, at, len, duty)?;
+        } else {
+            self.items(plan, at, len, duty)?;
+        }
+        self.depth += 1;
+        Continue(())
+    }
+
+    /// Items on the fast path, where nobody takes notes.
+    #[inline]
+    fn items(&mut self, plan: &ArrayPlan, at: usize, len: usize, duty: Duty) -> ControlFlow<()> {
         let nodes = self.nodes;
-        let open = (None, Op::OPEN);
-        let rest = plan.rest.as_ref().map_or(open, |(block, op)| (Some(*block), *op));
+        let rest = plan.rest.as_ref().map_or(Op::OPEN, |(_, op)| *op);
         let mut item = at + 1;
         for number in 0..len {
             let Some(node) = nodes.get(item) else { break };
-            let (block, op) = match plan.prefix.get(number) {
-                Some((block, op)) => (Some(*block), op),
-                None => (rest.0, &rest.1),
-            };
-            match block {
-                Some(block) if S::REPORTS => self.block(block, item, Duty::NONE)?,
-                _ => self.value(op, item, node, duty.of_child())?,
+            let op = plan.prefix.get(number).map_or(&rest, |(_, op)| op);
+            self.value(op, item, node, duty)?;
+            item += 1 + nested(node);
+        }
+        Continue(())
+    }
+
+    /// Items where failures are reported, or notes taken on what was evaluated.
+    fn items_with_notes(&mut self, plan: &ArrayPlan, at: usize, len: usize, duty: Duty) -> ControlFlow<()> {
+        let mut item = at + 1;
+        for number in 0..len {
+            let Some(node) = self.nodes.get(item) else { break };
+            let known = plan.prefix.get(number).or(plan.rest.as_ref());
+            match known {
+                Some((block, _)) if S::REPORTS => self.block(*block, item, Duty::NONE)?,
+                Some((_, op)) => self.value(op, item, node, duty.of_child())?,
+                None => self.value(&Op::OPEN, item, node, duty.of_child())?,
             }
-            if block.is_some() {
+            if known.is_some() {
                 self.mark(item, duty);
             }
-            item = match node {
-                Node::Object { count, .. } | Node::Array { count, .. } => item + count + 1,
-                _ => item + 1,
-            };
+            item += 1 + nested(node);
         }
-        self.depth += 1;
         Continue(())
     }
 

@@ -3,28 +3,33 @@
 use std::cmp::Ordering;
 
 use crate::program::literals;
-use crate::program::names::Print;
 use crate::program::numbers::Number;
 use crate::program::ops::{Kind, Tables};
 use crate::program::strings::code_points;
 use crate::tape::Node;
 use crate::verdict::Reason;
 
-/// Whether a string passes; a keyword for another type always does.
+/// Whether a node passes a check that looks at nothing else; a keyword for another type always does.
+#[inline]
+pub(super) fn holds(tables: &Tables, kind: Kind, node: &Node<'_>) -> bool {
+    match *node {
+        Node::String(text) => text_holds(tables, kind, text),
+        Node::Object { len, .. } => object_holds(kind, len),
+        Node::Array { len, .. } => array_holds(kind, len),
+        Node::Static(_) => static_holds(tables, kind, node),
+    }
+}
+
+/// Whether a string passes.
 #[inline(never)]
 pub(super) fn text_holds(tables: &Tables, kind: Kind, text: &str) -> bool {
     match kind {
         Kind::Never => false,
-        Kind::ConstString(number) => {
-            tables.strings.get(number as usize).is_some_and(|known| known.is(Print::of(text), text))
+        Kind::ConstString(number) => tables.strings.get(number as usize).is_some_and(|known| known.is(text)),
+        Kind::EnumStrings(number) => {
+            tables.string_sets.get(number as usize).is_some_and(|set| set.contains(text))
         }
-        Kind::EnumStrings(number) => tables
-            .string_sets
-            .get(number as usize)
-            .is_some_and(|set| set.find(Print::of(text), text).is_some()),
-        Kind::Pattern(number) => {
-            tables.patterns.get(number as usize).is_none_or(|pattern| pattern.is_match(text))
-        }
+        Kind::Pattern(number) => matches(tables, number, text),
         Kind::Format(format) => format.holds(text),
         // A code point has one to four bytes, so most lengths are decided without counting.
         Kind::MinLength(min) => {
@@ -39,9 +44,14 @@ pub(super) fn text_holds(tables: &Tables, kind: Kind, text: &str) -> bool {
     }
 }
 
+/// PERF: out of line, so that the checks beside it need not save registers.
+#[inline(never)]
+fn matches(tables: &Tables, pattern: u32, text: &str) -> bool {
+    tables.patterns.get(pattern as usize).is_none_or(|pattern| pattern.is_match(text))
+}
+
 /// Whether an array with `len` items passes.
-#[inline]
-pub(super) fn array_holds(kind: Kind, len: usize) -> bool {
+fn array_holds(kind: Kind, len: usize) -> bool {
     match kind {
         Kind::Never | Kind::ConstString(_) | Kind::EnumStrings(_) => false,
         Kind::MinItems(min) => len >= min as usize,
@@ -51,8 +61,7 @@ pub(super) fn array_holds(kind: Kind, len: usize) -> bool {
 }
 
 /// Whether an object with `len` members passes.
-#[inline]
-pub(super) fn object_holds(kind: Kind, len: usize) -> bool {
+fn object_holds(kind: Kind, len: usize) -> bool {
     match kind {
         Kind::Never | Kind::ConstString(_) | Kind::EnumStrings(_) => false,
         Kind::MinProperties(min) => len >= min as usize,
@@ -62,7 +71,7 @@ pub(super) fn object_holds(kind: Kind, len: usize) -> bool {
 }
 
 /// Whether a number, boolean or null passes.
-pub(super) fn static_holds(tables: &Tables, kind: Kind, node: &Node<'_>) -> bool {
+fn static_holds(tables: &Tables, kind: Kind, node: &Node<'_>) -> bool {
     match kind {
         Kind::Any => true,
         Kind::Never | Kind::ConstString(_) | Kind::EnumStrings(_) => false,

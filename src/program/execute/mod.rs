@@ -7,10 +7,13 @@
 
 mod arrays;
 mod checks;
+mod expect;
 mod logic;
 mod objects;
 
 use std::ops::ControlFlow::{self, Break, Continue};
+
+pub(super) use expect::Expectations;
 
 use super::duplicates;
 use super::ops::{BlockId, Kind, Op, OpIndex, Tables, Types};
@@ -71,8 +74,8 @@ pub(super) struct Walk<'w, S> {
     pub(super) tables: &'w Tables,
     pub(super) nodes: &'w [Node<'w>],
     pub(super) scratch: &'w mut Scratch,
-    /// The slot that followed each slot when it was last seen.
-    pub(super) hints: Vec<u16>,
+    /// What the next objects will look like; empty means that nothing is expected.
+    pub(super) expectations: &'w Expectations,
     pub(super) sink: S,
     /// How many steps are left.
     pub(super) steps: u64,
@@ -97,11 +100,7 @@ impl<S: Sink> Walk<'_, S> {
             return Continue(());
         };
         let ops = if S::REPORTS { block.full } else { block.fast }.of(&tables.ops);
-        let weight = match node {
-            Node::String(text) => 1 + text.len() / BYTES_PER_STEP,
-            _ => 1,
-        };
-        self.enter(ops.len() * weight)?;
+        self.enter(ops.len() * weight(node))?;
         let marks = self.scratch.marks.len();
         if self.dynamic {
             self.scratch.scopes.push(block.resource);
@@ -134,6 +133,24 @@ impl<S: Sink> Walk<'_, S> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "a call per member costs more than the check itself")]
     pub(super) fn value(&mut self, op: &Op, at: usize, node: &Node<'_>, duty: Duty) -> ControlFlow<()> {
+        // PERF: most values are strings that pass; everything else is a call away.
+        if let Node::String(text) = node
+            && op.types.meets(Types::STRING)
+            && (matches!(op.kind, Kind::Any)
+                || (op.kind.is_leaf() && checks::text_holds(self.tables, op.kind, text)))
+        {
+            return Continue(());
+        }
+        if let (Node::Object { len, .. }, Kind::Object(plan)) = (node, op.kind)
+            && op.types.meets(Types::OBJECT)
+        {
+            return self.object(plan, at, *len, duty);
+        }
+        self.any_value(op, at, node, duty)
+    }
+
+    #[inline(never)]
+    fn any_value(&mut self, op: &Op, at: usize, node: &Node<'_>, duty: Duty) -> ControlFlow<()> {
         if let Kind::Call(block) = op.kind {
             return self.block(block, at, duty);
         }
@@ -159,33 +176,35 @@ impl<S: Sink> Walk<'_, S> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "a call per member costs more than the check itself")]
     fn op(&mut self, op: &Op, at: usize, node: &Node<'_>, duty: Duty) -> ControlFlow<()> {
-        let (types_fit, holds) = match *node {
-            Node::String(text) => {
-                let unchecked = matches!(op.kind, Kind::Any) || op.kind.is_logic();
-                (op.types.meets(Types::STRING), unchecked || checks::text_holds(self.tables, op.kind, text))
-            }
-            Node::Object { len, .. } => match op.kind {
-                Kind::Object(plan) if op.types.meets(Types::OBJECT) => {
-                    return self.object(plan, at, len, duty);
-                }
-                kind => (op.types.meets(Types::OBJECT), checks::object_holds(kind, len)),
-            },
-            Node::Array { len, .. } => match op.kind {
-                Kind::Array(plan) if op.types.meets(Types::ARRAY) => return self.array(plan, at, len, duty),
-                kind => (op.types.meets(Types::ARRAY), checks::array_holds(kind, len)),
-            },
-            Node::Static(value) => (
-                op.types.admits(value),
-                op.kind.is_logic() || checks::static_holds(self.tables, op.kind, node),
-            ),
-        };
-        if !types_fit {
+        if !op.types.admit(node) {
             return self.fail(op.origin, at, Reason::WrongType);
         }
-        if !holds {
-            return self.fail_leaf(op, at);
+        match (node, op.kind) {
+            (_, Kind::Any) => Continue(()),
+            (Node::Object { len, .. }, Kind::Object(plan)) => self.object(plan, at, *len, duty),
+            (Node::Array { len, .. }, Kind::Array(plan)) => self.array(plan, at, *len, duty),
+            (_, Kind::Leaves(block)) => self.leaves(block, at, node),
+            (_, kind) if kind.is_logic() => self.logic(op, at, node, duty),
+            _ if checks::holds(self.tables, op.kind, node) => Continue(()),
+            _ => self.fail_leaf(op, at),
         }
-        if op.kind.is_logic() { self.logic(op, at, node, duty) } else { Continue(()) }
+    }
+
+    /// Runs several ops that look at nothing but their node.
+    #[inline(never)]
+    fn leaves(&mut self, block: BlockId, at: usize, node: &Node<'_>) -> ControlFlow<()> {
+        let Some(block) = self.tables.blocks.get(block.0 as usize) else { return Continue(()) };
+        let ops = block.fast.of(&self.tables.ops);
+        self.pay(ops.len() * weight(node))?;
+        for op in ops {
+            if !op.types.admit(node) {
+                return self.fail(op.origin, at, Reason::WrongType);
+            }
+            if !checks::holds(self.tables, op.kind, node) {
+                return self.fail_leaf(op, at);
+            }
+        }
+        Continue(())
     }
 
     #[cold]
@@ -227,13 +246,14 @@ impl<S: Sink> Walk<'_, S> {
 
     /// Whether a block holds, without a report. Breaks only if a limit was reached.
     pub(super) fn passes(&mut self, id: BlockId, at: usize, track: bool) -> ControlFlow<(), bool> {
-        let (marks, scopes) = (self.scratch.marks.len(), self.scratch.scopes.len());
-        let bits = self.scratch.bits.len();
+        if !S::REPORTS {
+            return self.attempt(id, at, track);
+        }
         let mut inner = Walk {
             tables: self.tables,
             nodes: self.nodes,
             scratch: &mut *self.scratch,
-            hints: std::mem::take(&mut self.hints),
+            expectations: self.expectations,
             sink: Silent,
             steps: self.steps,
             depth: self.depth,
@@ -242,19 +262,37 @@ impl<S: Sink> Walk<'_, S> {
             marks_from: self.marks_from,
             dynamic: self.dynamic,
         };
-        let passed = inner.block(id, at, Duty { duplicates: false, track }).is_continue();
+        let passed = inner.attempt(id, at, track);
         self.steps = inner.steps;
         self.stopped = inner.stopped;
-        self.hints = inner.hints;
+        passed
+    }
+
+    /// Runs a block whose failure is no failure of the walk, which has to be silent.
+    fn attempt(&mut self, id: BlockId, at: usize, track: bool) -> ControlFlow<(), bool> {
+        let (marks, scopes) = (self.scratch.marks.len(), self.scratch.scopes.len());
+        let (bits, depth, marks_from) = (self.scratch.bits.len(), self.depth, self.marks_from);
+        if self.block(id, at, Duty { duplicates: false, track }).is_continue() {
+            return Continue(true);
+        }
         if self.stopped.is_some() {
             return Break(());
         }
         // A walk that stops half-way leaves its notes behind.
+        self.scratch.marks.truncate(marks);
         self.scratch.scopes.truncate(scopes);
         self.scratch.bits.truncate(bits);
-        if !passed {
-            self.scratch.marks.truncate(marks);
-        }
-        Continue(passed)
+        self.depth = depth;
+        self.marks_from = marks_from;
+        Continue(false)
+    }
+}
+
+/// How many steps a check of this node counts for.
+#[inline]
+fn weight(node: &Node<'_>) -> usize {
+    match node {
+        Node::String(text) => 1 + text.len() / BYTES_PER_STEP,
+        _ => 1,
     }
 }

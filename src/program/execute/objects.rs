@@ -1,16 +1,17 @@
 //! Members of objects: the hottest loop of the program.
 //!
-//! On the fast path each member is visited once, in document order. The slot that followed the last one when it was
-//! seen before is tried first; a hit saves the look-up. `required`, duplicates and unknown names fall out of the
-//! same visit. The reporting path visits in an order that does not depend on the document: missing names in the
+//! On the fast path an object is first compared with the one that was last seen in its place (`expect`). If that
+//! fails, its members are found at a glance, and their values checked in the schema's order. `required`, duplicates
+//! and unknown names fall out of the same visit. The reporting path visits in an order that does not depend on the document: missing names in the
 //! order of `required`, unknown names by name, then known members in the order of `properties`, then others by name.
 
 use std::ops::ControlFlow::{self, Continue};
 
+use super::expect::{Expectation, Value};
 use super::{BYTES_PER_STEP, Duty, Sink, Walk};
-use crate::program::duplicates::{self, behind};
-use crate::program::names::Print;
-use crate::program::ops::{BlockId, Kind, ObjectPlan, Op, OpIndex, Slot, Types};
+use crate::program::duplicates::{self, behind, nested};
+use crate::program::names::Glances;
+use crate::program::ops::{BlockId, Kind, ObjectPlan, Op, OpIndex};
 use crate::tape::Node;
 use crate::verdict::Reason;
 
@@ -18,13 +19,15 @@ use crate::verdict::Reason;
 const ABSENT: u32 = u32::MAX;
 
 impl<S: Sink> Walk<'_, S> {
-    /// Runs an object's plan. PERF: kept out of line, so that leaves do not pay for its frame.
+    /// Runs an object's plan.
     #[inline(never)]
     pub(super) fn object(&mut self, plan: u32, at: usize, len: usize, duty: Duty) -> ControlFlow<()> {
         let Some(plan) = self.tables.objects.get(plan as usize) else { return Continue(()) };
         self.enter(len * (1 + plan.patterns.len()))?;
         if S::REPORTS {
             self.report_members(plan, at, len, duty)?;
+        } else if !plan.counts.admits(len) {
+            return self.fail(OpIndex::NONE, at, Reason::TooFew);
         } else if plan.plain && !duty.track {
             self.visit_plain(plan, at, len, duty)?;
         } else {
@@ -34,45 +37,141 @@ impl<S: Sink> Walk<'_, S> {
         Continue(())
     }
 
-    /// As [`Self::visit_members`], for objects with at most 64 known names and no patterns, where nobody takes notes.
-    ///
-    /// PERF: duplicates fall out of a count at the end, and the loop keeps so little that it stays in registers.
+    /// As [`Self::visit_members`], for objects whose names can be told apart at a glance and where nobody takes notes.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "it has one caller")]
     fn visit_plain(&mut self, plan: &ObjectPlan, at: usize, len: usize, duty: Duty) -> ControlFlow<()> {
-        let slots = plan.slots.of(&self.tables.slots);
-        let end = behind(self.nodes, at);
-        let mut rest = self.nodes.get(at + 1..end).unwrap_or_default();
-        let (mut seen, mut unknown, mut hint_at) = (0_u64, 0_usize, plan.hints as usize);
-        while let [Node::String(name), value, tail @ ..] = rest {
-            let value_at = end - tail.len() - 1;
-            rest = match value {
-                Node::Object { count, .. } | Node::Array { count, .. } => {
-                    tail.get(*count..).unwrap_or_default()
-                }
-                _ => tail,
-            };
-            let Some((number, slot)) = self.find_slot(plan, slots, hint_at, name) else {
-                unknown += 1;
-                self.visit_other(plan, name, value_at, value, duty)?;
-                continue;
-            };
-            hint_at = plan.hints as usize + number + 1;
-            seen |= 1 << (number % 64);
-            // A string of which only the type counts is done here; everything else is a call away.
-            if let Node::String(_) = value
-                && let Kind::Any = slot.op.kind
-                && slot.op.types.meets(Types::STRING)
-            {
+        if plan.slots.len() == 0 {
+            return self.visit_map(plan, at, len, duty);
+        }
+        if let Some(expectation) = self.expectations.of(plan.number, len, at) {
+            if self.visit_expected(expectation, at, duty)? {
+                return Continue(());
+            }
+            expectation.surprise();
+        }
+        self.visit_any_order(plan, at, len, duty)
+    }
+
+    /// Compares an object with what is expected of it, and checks its values. Says whether it was as expected.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "it has one caller")]
+    fn visit_expected(&mut self, expectation: &Expectation, at: usize, duty: Duty) -> ControlFlow<(), bool> {
+        self.pay(expectation.members.len())?;
+        let (nodes, child) = (self.nodes, duty.of_child());
+        let mut rest = nodes.get(at + 1..).unwrap_or_default();
+        let mut members = expectation.members.iter();
+        while let Some(expected) = members.next() {
+            let [Node::String(name), value, tail @ ..] = rest else { return Continue(false) };
+            if !expected.print.is_of(name) {
+                return Continue(false);
+            }
+            rest = tail;
+            // PERF: by far the most frequent case, so it does not go through the jump table.
+            if matches!(expected.value, Value::String) && matches!(value, Node::String(_)) {
                 continue;
             }
-            self.member_value(&slot.op, value_at, value, duty)?;
+            let skip = match (expected.value, value) {
+                (Value::Leaf, Node::String(_) | Node::Static(_)) => continue,
+                (Value::Op, _) => {
+                    self.value(&expected.op, nodes.len() - tail.len() - 1, value, child)?;
+                    nested(value)
+                }
+                (Value::Object(expected), Node::Object { len, .. }) if *len == expected as usize => continue,
+                (Value::Open(expected, inside), Node::Object { len, count }) => {
+                    if duty.duplicates && *len == expected as usize {
+                        continue;
+                    }
+                    if duty.duplicates {
+                        return Continue(false);
+                    }
+                    members = members.as_slice().get(inside as usize..).unwrap_or_default().iter();
+                    *count
+                }
+                _ => return Continue(false),
+            };
+            rest = tail.get(skip..).unwrap_or_default();
         }
-        if self.misses_required(plan, seen, 0) {
-            return self.fail(OpIndex::DUPLICATE, at, Reason::MissingField);
+        Continue(true)
+    }
+
+    /// Finds members and checks their values in two loops. The first has no branch that depends on names. The second
+    /// runs in the order of the slots, which is the same for every document: the processor learns it, whatever the
+    /// order of members.
+    #[inline(never)]
+    fn visit_any_order(&mut self, plan: &ObjectPlan, at: usize, len: usize, duty: Duty) -> ControlFlow<()> {
+        let (nodes, slots) = (self.nodes, plan.slots.of(&self.tables.slots));
+        let Some(glances) = plan.names.glances() else { return Continue(()) };
+        let members = nodes.get(at + 1..behind(nodes, at)).unwrap_or_default();
+        let found = Found::new(members, glances);
+        // A name that stands twice, or one that looks like a known one beside it.
+        if found.seen.count_ones() as usize + found.unknown != len {
+            return self.visit_members(plan, at, len, duty);
         }
-        // Known names that were seen more often than there are bits, or several unknown ones, which cannot be known.
-        let twice = seen.count_ones() as usize + unknown != len;
+        if misses_any(found.seen, plan.required) {
+            return self.fail(OpIndex::NONE, at, Reason::MissingField);
+        }
+        let child = duty.of_child();
+        let mut left = found.seen;
+        while left != 0 {
+            let number = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let value_at =
+                at + found.places.get(number % Glances::LEN_MAX).map_or(0, |place| *place as usize);
+            let (Some(slot), Some([Node::String(name), value, ..])) =
+                (slots.get(number), nodes.get(value_at.wrapping_sub(1)..))
+            else {
+                break;
+            };
+            // It was another name that looks like a known one.
+            if !slot.name.is(name) {
+                return self.visit_members(plan, at, len, duty);
+            }
+            self.value(&slot.op, value_at, value, child)?;
+        }
+        if found.unknown == 0 { Continue(()) } else { self.visit_unknown(plan, glances, at, len, duty) }
+    }
+
+    /// The members of a plain object that no slot has.
+    #[inline(never)]
+    fn visit_unknown(
+        &mut self,
+        plan: &ObjectPlan,
+        glances: &Glances,
+        at: usize,
+        len: usize,
+        duty: Duty,
+    ) -> ControlFlow<()> {
+        let mut name_at = at + 1;
+        let mut unknown = 0;
+        for _ in 0..len {
+            let Some([Node::String(name), value, ..]) = self.nodes.get(name_at..) else { break };
+            if glances.candidate(name) == Glances::NONE {
+                unknown += 1;
+                self.visit_other(plan, name, name_at + 1, value, duty)?;
+            }
+            name_at += 2 + nested(value);
+        }
+        // An unknown name cannot equal a known one, so one alone is no duplicate.
+        if unknown > 1 { self.unique_names(at, len, duty) } else { Continue(()) }
+    }
+
+    /// The members of an object without known names.
+    fn visit_map(&mut self, plan: &ObjectPlan, at: usize, len: usize, duty: Duty) -> ControlFlow<()> {
+        let mut name_at = at + 1;
+        let child = duty.of_child();
+        for _ in 0..len {
+            let Some(value) = self.nodes.get(name_at + 1) else { break };
+            self.value(&plan.others, name_at + 1, value, child)?;
+            name_at += 2 + nested(value);
+        }
+        self.unique_names(at, len, duty)
+    }
+
+    /// Fails if a name of the object stands twice and that is asked for.
+    #[inline]
+    fn unique_names(&mut self, at: usize, len: usize, duty: Duty) -> ControlFlow<()> {
         if duty.duplicates
-            && (twice || unknown > 1)
             && let Some(at) = duplicates::first_of(self.nodes, at, len, &mut self.scratch.seen)
         {
             return self.fail(OpIndex::DUPLICATE, at, Reason::DuplicateKey);
@@ -80,35 +179,29 @@ impl<S: Sink> Walk<'_, S> {
         Continue(())
     }
 
+    /// The general way: any number of known names, patterns, and notes on what was evaluated.
     #[inline(never)]
-    fn member_value(&mut self, op: &Op, at: usize, node: &Node<'_>, duty: Duty) -> ControlFlow<()> {
-        self.value(op, at, node, duty)
-    }
-
     fn visit_members(&mut self, plan: &ObjectPlan, at: usize, len: usize, duty: Duty) -> ControlFlow<()> {
-        let (nodes, child, base) = (self.nodes, duty.of_child(), plan.hints as usize);
+        let (nodes, child) = (self.nodes, duty.of_child());
         let slots = plan.slots.of(&self.tables.slots);
         let bits = self.scratch.bits.len();
         if slots.len() > 64 {
             self.scratch.bits.resize(bits + slots.len() / 64, 0);
         }
-        let (mut seen, mut unknown, mut hint_at) = (0_u64, 0_usize, base);
+        let (mut seen, mut unknown) = (0_u64, 0_usize);
         let mut name_at = at + 1;
         for _ in 0..len {
             let value_at = name_at + 1;
             let (Some(Node::String(name)), Some(value)) = (nodes.get(name_at), nodes.get(value_at)) else {
                 break;
             };
-            name_at = match value {
-                Node::Object { count, .. } | Node::Array { count, .. } => value_at + count + 1,
-                _ => value_at + 1,
-            };
-            let Some((number, slot)) = self.find_slot(plan, slots, hint_at, name) else {
+            name_at = value_at + 1 + nested(value);
+            let number = plan.names.find(name).map_or(usize::MAX, |number| number as usize);
+            let Some(slot) = slots.get(number) else {
                 unknown += 1;
                 self.visit_other(plan, name, value_at, value, duty)?;
                 continue;
             };
-            hint_at = base + number + 1;
             let bit = 1_u64 << (number % 64);
             let twice = if number < 64 { seen & bit != 0 } else { self.note_far(bits, number) };
             if number < 64 {
@@ -130,41 +223,7 @@ impl<S: Sink> Walk<'_, S> {
         }
         self.scratch.bits.truncate(bits);
         // An unknown name cannot equal a known one, so one alone is no duplicate.
-        if unknown > 1
-            && duty.duplicates
-            && let Some(at) = duplicates::first_of(self.nodes, at, len, &mut self.scratch.seen)
-        {
-            return self.fail(OpIndex::DUPLICATE, at, Reason::DuplicateKey);
-        }
-        Continue(())
-    }
-
-    /// The slot of `name`: the one that followed last time, or by hash.
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "a call per member costs more than the check itself")]
-    fn find_slot<'s>(
-        &mut self,
-        plan: &ObjectPlan,
-        slots: &'s [Slot],
-        hint_at: usize,
-        name: &str,
-    ) -> Option<(usize, &'s Slot)> {
-        // Maps without known names need no look-up at all.
-        if slots.is_empty() {
-            return None;
-        }
-        let print = Print::of(name);
-        let hint = self.hints.get(hint_at).map_or(0, |hint| usize::from(*hint));
-        match slots.get(hint) {
-            Some(slot) if slot.name.is(print, name) => Some((hint, slot)),
-            _ => {
-                let number = plan.names.find(print, name)?;
-                if let Some(hint) = self.hints.get_mut(hint_at) {
-                    *hint = number as u16;
-                }
-                slots.get(number as usize).map(|slot| (number as usize, slot))
-            }
-        }
+        if unknown > 1 { self.unique_names(at, len, duty) } else { Continue(()) }
     }
 
     /// Notes that a slot past 64 was seen, and says whether it had been before.
@@ -179,9 +238,7 @@ impl<S: Sink> Walk<'_, S> {
 
     #[inline]
     fn misses_required(&self, plan: &ObjectPlan, seen: u64, bits: usize) -> bool {
-        let first = plan.required.min(64);
-        let mask = if first == 64 { u64::MAX } else { (1 << first) - 1 };
-        if seen & mask != mask {
+        if misses_any(seen, plan.required) {
             return true;
         }
         // Required slots come first, so the words past the first are full ones and then a rest.
@@ -245,7 +302,7 @@ impl<S: Sink> Walk<'_, S> {
         let mut name_at = at + 1;
         for _ in 0..len {
             let Some(Node::String(name)) = self.nodes.get(name_at) else { break };
-            match plan.names.find(Print::of(name), name) {
+            match plan.names.find(name) {
                 Some(slot) => {
                     if let Some(place) = self.scratch.order.get_mut(base + slot as usize) {
                         *place = name_at as u32 + 1;
@@ -379,5 +436,44 @@ impl<S: Sink> Walk<'_, S> {
             name_at = behind(self.nodes, value_at);
         }
         Continue(())
+    }
+}
+
+/// Whether one of the first slots, of which there are `required` or 64, was not seen.
+#[inline]
+fn misses_any(seen: u64, required: u32) -> bool {
+    let mask = u64::MAX.checked_shl(required).map_or(u64::MAX, |rest| !rest);
+    seen & mask != mask
+}
+
+/// Where the known members of an object seem to stand.
+struct Found {
+    /// The value's node by slot, counted from the object's.
+    places: [u32; Glances::LEN_MAX],
+    /// The slots that were seen, one bit each.
+    seen: u64,
+    /// How many members have no slot.
+    unknown: usize,
+}
+
+impl Found {
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "it has one caller")]
+    fn new(members: &[Node<'_>], glances: &Glances) -> Self {
+        let mut found = Self { places: [0; Glances::LEN_MAX], seen: 0, unknown: 0 };
+        let mut rest = members;
+        while let [Node::String(name), value, tail @ ..] = rest {
+            let number = glances.candidate(name);
+            if number == Glances::NONE {
+                found.unknown += 1;
+            } else {
+                found.seen |= 1 << (number % 64);
+                if let Some(place) = found.places.get_mut(number as usize % Glances::LEN_MAX) {
+                    *place = (members.len() - tail.len()) as u32;
+                }
+            }
+            rest = tail.get(nested(value)..).unwrap_or_default();
+        }
+        found
     }
 }

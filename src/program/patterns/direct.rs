@@ -7,6 +7,8 @@
 
 use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
 
+use crate::program::positions::Positions;
+
 /// A set of bytes.
 type Set = [bool; 256];
 
@@ -19,7 +21,7 @@ const FIXED_BYTES_MAX: usize = 256;
 #[derive(Debug)]
 pub(super) enum Direct {
     /// Every position has its class, and all characters are ASCII.
-    Fixed { classes: Box<[u8; 256]>, needed: Box<[u8]> },
+    Fixed(Positions),
     /// One piece after the other.
     Sequence { pieces: Box<[Piece]>, to_end: bool },
 }
@@ -64,8 +66,8 @@ impl Direct {
         if !never_gives_back(&pieces) {
             return None;
         }
-        if to_end && let Some(fixed) = fixed(&pieces) {
-            return Some(fixed);
+        if to_end && let Some(positions) = fixed(&pieces) {
+            return Some(Self::Fixed(positions));
         }
         Some(Self::Sequence { pieces: pieces.into_boxed_slice(), to_end })
     }
@@ -73,16 +75,7 @@ impl Direct {
     #[inline]
     pub(super) fn is_match(&self, text: &[u8]) -> bool {
         match self {
-            Self::Fixed { classes, needed } => {
-                let class = |byte: &u8| classes.get(usize::from(*byte)).copied().unwrap_or(0);
-                // Without a branch per byte the loop runs at about one byte per cycle.
-                text.len() == needed.len()
-                    && text
-                        .iter()
-                        .zip(needed)
-                        .fold(0, |bad, (byte, need)| bad | u8::from(class(byte) & need == 0))
-                        == 0
-            }
+            Self::Fixed(positions) => positions.fit(text),
             Self::Sequence { pieces, to_end } => {
                 let mut rest = text;
                 for piece in pieces {
@@ -251,32 +244,21 @@ fn never_gives_back(pieces: &[Piece]) -> bool {
     })
 }
 
-/// All pieces of known length: one class per position, if there are at most eight classes.
-fn fixed(pieces: &[Piece]) -> Option<Direct> {
+/// All pieces of known length: one class per position.
+fn fixed(pieces: &[Piece]) -> Option<Positions> {
     let mut sets: Vec<Set> = Vec::new();
-    let mut needed = Vec::new();
     for piece in pieces {
-        let positions: Vec<Set> = match piece {
-            Piece::Text(text) => text.iter().map(|byte| set_of([*byte])).collect(),
-            Piece::Run { set, min, max } if min == max && *min <= FIXED_BYTES_MAX => vec![**set; *min],
+        match piece {
+            Piece::Text(text) => sets.extend(text.iter().map(|byte| set_of([*byte]))),
+            Piece::Run { set, min, max } if min == max => {
+                sets.extend(vec![**set; (*min).min(FIXED_BYTES_MAX + 1)])
+            }
+            Piece::Long { len, .. } => sets.extend(vec![piece.first().0; (*len).min(FIXED_BYTES_MAX + 1)]),
             _ => return None,
-        };
-        for set in positions {
-            let number = sets.iter().position(|known| *known == set).unwrap_or_else(|| {
-                sets.push(set);
-                sets.len() - 1
-            });
-            needed.push(1_u8.checked_shl(number as u32).filter(|_| number < 8)?);
+        }
+        if sets.len() > FIXED_BYTES_MAX {
+            return None;
         }
     }
-    if needed.len() > FIXED_BYTES_MAX {
-        return None;
-    }
-    let mut classes = Box::new([0_u8; 256]);
-    for (number, set) in sets.iter().enumerate() {
-        for (class, _) in classes.iter_mut().zip(set).filter(|(_, in_set)| **in_set) {
-            *class |= 1 << number;
-        }
-    }
-    Some(Direct::Fixed { classes, needed: needed.into_boxed_slice() })
+    Positions::new(&sets)
 }

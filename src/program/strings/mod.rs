@@ -8,7 +8,10 @@ mod hosts;
 mod pointers;
 mod uris;
 
+use std::sync::LazyLock;
+
 use super::patterns;
+use super::positions::Positions;
 
 macro_rules! formats {
     ($($variant:ident $name:literal $holds:expr;)*) => {
@@ -28,6 +31,7 @@ macro_rules! formats {
             }
 
             /// Whether `text` is of this format.
+            #[inline(never)]
             pub(super) fn holds(self, text: &str) -> bool {
                 match self {
                     $(Self::$variant => $holds(text),)*
@@ -60,12 +64,14 @@ formats! {
 
 /// RFC 4122: 8-4-4-4-12 hex digits of either case, any version.
 fn is_uuid(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    bytes.len() == 36
-        && bytes.iter().enumerate().all(|(at, byte)| match at {
-            8 | 13 | 18 | 23 => *byte == b'-',
-            _ => byte.is_ascii_hexdigit(),
-        })
+    static POSITIONS: LazyLock<Option<Positions>> = LazyLock::new(|| {
+        let sets: [[bool; 256]; 36] = std::array::from_fn(|at| match at {
+            8 | 13 | 18 | 23 => std::array::from_fn(|byte| byte == usize::from(b'-')),
+            _ => std::array::from_fn(|byte| (byte as u8).is_ascii_hexdigit()),
+        });
+        Positions::new(&sets)
+    });
+    POSITIONS.as_ref().is_some_and(|positions| positions.fit(text.as_bytes()))
 }
 
 /// The number of Unicode code points.
