@@ -1,7 +1,8 @@
 //! The validator against others, on uniform and on mixed documents. See `../README.md` for how to run it, and results.
 //!
 //! With `TOLLGATE_BENCH_DOCUMENTS=DIRECTORY` it measures nothing and writes the schemas and the documents there, for
-//! validators that are programs of their own. `scripts/bench-validator` does all of it.
+//! validators that are programs of their own. With `TOLLGATE_BENCH_PASSES=NUMBER` and `TOLLGATE_BENCH_SET=SET` it only
+//! passes over one set that often, for instruction counts. `scripts/bench-validator` does all of it.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench may stop")]
 
@@ -30,6 +31,11 @@ const DOCUMENTS: usize = 128;
 fn main() {
     if let Ok(directory) = std::env::var("TOLLGATE_BENCH_DOCUMENTS") {
         return write_documents(Path::new(&directory));
+    }
+    if let (Ok(passes), Ok(set)) =
+        (std::env::var("TOLLGATE_BENCH_PASSES"), std::env::var("TOLLGATE_BENCH_SET"))
+    {
+        return pass_over(&set, passes.parse().unwrap());
     }
     // Short on purpose: 42 sets times six measurements. Longer with criterion's own options.
     let mut criterion = Criterion::default()
@@ -150,6 +156,22 @@ fn bench_set(
         });
     });
     group.finish();
+}
+
+/// Checks every document of one set `passes` times and does nothing else that depends on `passes`.
+fn pass_over(set: &str, passes: usize) {
+    let mut parts = set.splitn(3, '/');
+    let mut part = || parts.next().unwrap();
+    let (name, bytes, mixed) = (part(), part().parse().unwrap(), part() == "mixed");
+    let shape = SHAPES.iter().find(|shape| shape.name == name).unwrap();
+    let documents = corpora::documents(shape.generator, bytes, DOCUMENTS, mixed);
+    let program = Program::compile(shape.schema, shape.name, &Options::default()).unwrap();
+    let mut scratch = Scratch::default();
+    with_tapes(&documents, &[], &mut |tapes| {
+        for tape in tapes.iter().cycle().take(passes * DOCUMENTS) {
+            assert!(program.is_valid(black_box(*tape), &mut scratch));
+        }
+    });
 }
 
 /// Writes, for each shape, the schema, the documents that are wrong and every set of documents as JSON lines.
