@@ -4,6 +4,7 @@
 #![expect(clippy::print_stderr, clippy::print_stdout, reason = "a test says what it ran and what it skipped")]
 
 mod adversaries;
+mod attacks;
 #[path = "../../benches/corpora/mod.rs"]
 mod corpora;
 mod differential;

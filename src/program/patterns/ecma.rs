@@ -22,7 +22,16 @@ const QUANTIFIER_CHARS_MAX: usize = 40;
 pub(super) fn translate(pattern: &str, loose: bool) -> Result<String, String> {
     let out = String::with_capacity(pattern.len() * 2);
     let mut reader = Reader { rest: pattern.chars().peekable(), out, loose, properties: HashSet::new() };
+    // Whether a quantifier came last, and whether it may still become a lazy one.
+    let (mut quantified, mut lazy_fits) = (false, false);
     while let Some(next) = reader.rest.next() {
+        let was_quantified = std::mem::take(&mut quantified);
+        let written = reader.out.len();
+        match next {
+            '?' if was_quantified && lazy_fits => (quantified, lazy_fits) = (true, false),
+            '*' | '+' | '?' => (quantified, lazy_fits) = (true, true),
+            _ => {}
+        }
         match next {
             '\\' => reader.escape()?,
             '[' => reader.class()?,
@@ -36,6 +45,12 @@ pub(super) fn translate(pattern: &str, loose: bool) -> Result<String, String> {
             ']' => reader.out.push_str(r"\]"),
             ')' | '|' | '*' | '+' | '?' => reader.out.push(next),
             other => reader.literal(other),
+        }
+        if next == '{' && reader.out.get(written..).is_some_and(|text| text.starts_with('{')) {
+            (quantified, lazy_fits) = (true, true);
+        }
+        if was_quantified && quantified && lazy_fits {
+            return Err("a quantifier follows another one".into());
         }
     }
     Ok(reader.out)
