@@ -4,13 +4,16 @@ use serde_json::{Value, json};
 
 use super::Random;
 
-/// Adds members to `target` until `whole` has about `bytes` bytes.
-fn fill(whole: &mut Value, pointer: &str, random: &mut Random, bytes: usize) {
-    while whole.to_string().len() + 80 < bytes {
-        let name = format!("item_{}", random.below(10_000));
-        let value = match random.below(3) {
+/// Adds members to the object at `pointer` until `whole` has about `bytes` bytes.
+fn fill(whole: &mut Value, pointer: &str, random: &mut Random, bytes: usize, mixed: bool) {
+    for round in 0.. {
+        if whole.to_string().len() + 80 >= bytes {
+            return;
+        }
+        let name = format!("item_{}", if mixed { random.below(10_000) } else { round + 1000 });
+        let value = match if mixed { random.below(3) } else { round % 3 } {
             0 => json!(random.words(60)),
-            1 => json!({"note": random.words(30), "line": random.below(500), "ok": random.below(2) == 0}),
+            1 => json!({"note": random.words(30), "line": random.digits(3), "ok": true}),
             _ => json!([random.below(10), random.hex(16), null, 1.5]),
         };
         if let Some(Value::Object(members)) = whole.pointer_mut(pointer) {
@@ -45,7 +48,7 @@ pub(crate) fn alfred(random: &mut Random, bytes: usize, mixed: bool) -> Value {
         envelope["envelope"]["metadata"]["trace_id"] = json!(random.hex(16));
         envelope["envelope"]["security"]["tenant_id"] = json!("default");
     }
-    fill(&mut envelope, "/message/payload", random, bytes);
+    fill(&mut envelope, "/message/payload", random, bytes, mixed);
     envelope
 }
 
@@ -58,8 +61,8 @@ pub(crate) fn agh(random: &mut Random, bytes: usize, mixed: bool) -> Value {
         "channel": "builders",
         "surface": "direct",
         "direct_id": format!("direct_{}", random.hex(32)),
-        "from": format!("ops-coordinator.session-{}", random.below(100)),
-        "to": format!("patch-worker.session-{}", random.below(100)),
+        "from": format!("ops-coordinator.session-{}", random.digits(2)),
+        "to": format!("patch-worker.session-{}", random.digits(2)),
         "ts": 1_776_366_000 + random.below(1000),
         "expires_at": 1_776_367_000,
         "body": {"text": random.words(20), "intent": "request"},
@@ -74,7 +77,7 @@ pub(crate) fn agh(random: &mut Random, bytes: usize, mixed: bool) -> Value {
         envelope["direct_id"] = Value::Null;
         envelope["thread_id"] = json!("thread_migration");
     }
-    fill(&mut envelope, "/body", random, bytes);
+    fill(&mut envelope, "/body", random, bytes, mixed);
     envelope
 }
 
@@ -92,7 +95,11 @@ pub(crate) fn humaninloop_input(random: &mut Random, bytes: usize, mixed: bool) 
     if mixed && random.below(2) == 0 {
         envelope["paths"]["sources"] = json!(["src/a.md", "src/b.md"]);
     }
-    fill(&mut envelope, "/task/params", random, bytes);
+    if mixed && random.below(4) == 0 {
+        envelope["context"]["feature_id"] = Value::Null;
+        envelope.as_object_mut().unwrap().remove("prior_context");
+    }
+    fill(&mut envelope, "/task/params", random, bytes, mixed);
     envelope
 }
 
@@ -104,9 +111,12 @@ pub(crate) fn humaninloop_output(random: &mut Random, bytes: usize, mixed: bool)
         "notes": [random.words(20)],
         "recommendation": if mixed { *random.pick(&["proceed", "retry", "escalate"]) } else { "proceed" }
     });
+    if mixed && random.below(2) == 0 {
+        envelope.as_object_mut().unwrap().remove("notes");
+    }
     while envelope.to_string().len() + 100 < bytes {
         let operation = if mixed { *random.pick(&["create", "update"]) } else { "update" };
-        let path = format!("specs/005-user-auth/file_{}.md", random.below(100));
+        let path = format!("specs/005-user-auth/file_{}.md", random.digits(2));
         let artifact = json!({"path": path, "operation": operation, "content": random.words(150)});
         if let Some(artifacts) = envelope["artifacts"].as_array_mut() {
             artifacts.push(artifact);
@@ -122,7 +132,7 @@ pub(crate) fn bluelabel(random: &mut Random, bytes: usize, mixed: bool) -> Value
         "sender_id": "CA",
         "recipient_id": "ARCH",
         "timestamp": timestamp(random),
-        "task_id": format!("TASK-{}", random.below(1000)),
+        "task_id": format!("TASK-{}", random.digits(3)),
         "retry_count": 0,
         "payload": {"status": "success", "result": {"output": random.words(30), "artifacts": []}}
     });
@@ -130,6 +140,6 @@ pub(crate) fn bluelabel(random: &mut Random, bytes: usize, mixed: bool) -> Value
         envelope["trace_id"] = json!(random.hex(8));
         envelope["context"] = json!({"environment": "staging"});
     }
-    fill(&mut envelope, "/payload", random, bytes);
+    fill(&mut envelope, "/payload", random, bytes, mixed);
     envelope
 }

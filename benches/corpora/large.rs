@@ -9,9 +9,9 @@ fn position(random: &mut Random) -> Value {
 }
 
 pub(crate) fn geo(random: &mut Random, bytes: usize, mixed: bool) -> Value {
-    let mut features = Vec::new();
-    let mut size = 60;
-    while size < bytes {
+    // A polygon takes about 600 bytes; a uniform set has as many in each document.
+    let (mut features, mut size) = (Vec::new(), 60);
+    while if mixed { size < bytes } else { features.len() < bytes / 600 } {
         let geometry = match if mixed { random.below(3) } else { 2 } {
             0 => json!({"type": "Point", "coordinates": position(random)}),
             1 => {
@@ -23,10 +23,13 @@ pub(crate) fn geo(random: &mut Random, bytes: usize, mixed: bool) -> Value {
                 json!({"type": "Polygon", "coordinates": [points]})
             }
         };
-        let properties =
-            json!({"name": random.words(12), "population": random.below(1_000_000), "capital": false});
-        let feature =
+        let properties = json!({"name": random.words(12), "population": random.digits(6), "capital": false});
+        let mut feature =
             json!({"type": "Feature", "id": random.hex(8), "properties": properties, "geometry": geometry});
+        if mixed && random.below(3) == 0 {
+            feature.as_object_mut().unwrap().remove("id");
+            feature["properties"] = Value::Null;
+        }
         size += feature.to_string().len();
         features.push(feature);
     }
@@ -42,7 +45,7 @@ pub(crate) fn api(random: &mut Random, bytes: usize, mixed: bool) -> Value {
             if mixed && random.below(2) == 0 {
                 continue;
             }
-            let operation = json!({
+            let mut operation = json!({
                 "operationId": format!("op_{}", random.hex(6)),
                 "summary": random.words(30),
                 "tags": ["core", "users"],
@@ -55,6 +58,10 @@ pub(crate) fn api(random: &mut Random, bytes: usize, mixed: bool) -> Value {
                     "default": {"description": random.words(20)}
                 }
             });
+            if mixed && random.below(2) == 0 {
+                operation.as_object_mut().unwrap().remove("tags");
+                operation["deprecated"] = true.into();
+            }
             path.insert(method.to_owned(), operation);
         }
         size += Value::Object(path.clone()).to_string().len();
@@ -65,7 +72,7 @@ pub(crate) fn api(random: &mut Random, bytes: usize, mixed: bool) -> Value {
 
 pub(crate) fn manifest(random: &mut Random, bytes: usize, mixed: bool) -> Value {
     let mut versions = |count: usize| -> Value {
-        let version = |random: &mut Random| format!("^{}.{}.0", random.below(10), random.below(30));
+        let version = |random: &mut Random| format!("^{}.{}.0", random.below(10), random.digits(2));
         Value::Object(
             (0..count).map(|_| (format!("package-{}", random.hex(5)), version(random).into())).collect(),
         )

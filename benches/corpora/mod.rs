@@ -1,7 +1,8 @@
 //! Documents for benches and tests: shapes of the built-in formats and of large real-world schemas.
 //!
-//! Everything is generated from a seed. A *uniform* set has one member order and one set of members; in a *mixed* one
-//! the order, the optional members and the values vary from document to document.
+//! Everything is generated from a seed. In a *uniform* set every document has the same members in the same order, with
+//! values of the same kind and size; only their contents differ. In a *mixed* one the order, the optional members and
+//! the values vary from document to document. Every document is valid.
 
 pub(crate) mod envelopes;
 pub(crate) mod large;
@@ -35,7 +36,13 @@ impl Random {
         (0..digits).map(|_| char::from(*self.pick(b"0123456789abcdef"))).collect()
     }
 
-    /// Words of about `bytes` bytes in all.
+    /// A number that always has `digits` digits.
+    pub(crate) fn digits(&mut self, digits: u32) -> usize {
+        let least = 10_usize.pow(digits - 1);
+        least + self.below(9 * least)
+    }
+
+    /// Words of `bytes` bytes in all.
     pub(crate) fn words(&mut self, bytes: usize) -> String {
         const WORDS: &[&str] =
             &["plan", "review", "the", "module", "quickly", "and", "report", "übersicht", "gate", "a"];
@@ -45,6 +52,9 @@ impl Random {
             text.push_str(word);
             text.push(' ');
         }
+        let cut = (0..=bytes).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
+        text.truncate(cut);
+        text.push_str(&" ".repeat(bytes - cut));
         text
     }
 
@@ -72,16 +82,14 @@ pub(crate) fn shuffle(value: &mut Value, random: &mut Random) {
     }
 }
 
-/// An Olympus envelope of about `bytes` bytes.
+/// An Olympus envelope of about `bytes` bytes; the smallest has no signature.
 pub(crate) fn olympus(random: &mut Random, bytes: usize, mixed: bool) -> Value {
     const AGENTS: &[&str] =
         &["tech-lead", "coder", "iac-engineer", "tdd-tester", "validation-tester", "devops-engineer"];
     const TYPES: &[&str] = &["ASSIGN", "STATUS", "RESULT", "FEEDBACK", "APPROVE"];
-    const KINDS: &[&str] = &["plan", "config", "persona_definition", "source_file", "documentation"];
     let target = if mixed { *random.pick(AGENTS) } else { "coder" };
     let session = format!("session-{}", random.hex(8));
-    let correlation =
-        format!("{}-{}", if mixed { *random.pick(&["issue", "pr"]) } else { "issue" }, random.below(100_000));
+    let subject = if mixed { *random.pick(&["issue", "pr"]) } else { "issue" };
     let mut envelope = json!({
         "envelope": {
             "version": "1.0",
@@ -89,7 +97,7 @@ pub(crate) fn olympus(random: &mut Random, bytes: usize, mixed: bool) -> Value {
             "timestamp": format!("2026-05-{:02}T12:{:02}:{:02}.{:06}+00:00", 1 + random.below(28), random.below(60), random.below(60), random.below(1_000_000)),
             "source_agent": if mixed { *random.pick(AGENTS) } else { "tech-lead" },
             "target_agent": target,
-            "correlation_id": correlation,
+            "correlation_id": format!("{subject}-{}", random.digits(5)),
             "session_id": session
         },
         "authentication": {
@@ -113,23 +121,36 @@ pub(crate) fn olympus(random: &mut Random, bytes: usize, mixed: bool) -> Value {
     if mixed && random.below(3) == 0 {
         envelope["authentication"].as_object_mut().unwrap().remove("parent_message_id");
     }
-    while envelope.to_string().len() + 160 < bytes {
-        let mut attachment = json!({
-            "type": if mixed { *random.pick(KINDS) } else { "source_file" },
-            "path": format!("src/module_{}/file_{}.rs", random.below(100), random.below(100)),
-            "hash": format!("sha256:{}", random.hex(64))
-        });
-        if mixed && random.below(2) == 0 {
-            attachment["section"] = json!("conventions");
+    if bytes < 600 {
+        envelope.as_object_mut().unwrap().remove("authentication");
+    }
+    for round in 0.. {
+        if envelope.to_string().len() + 160 >= bytes {
+            break;
         }
-        if random.below(3) == 0 {
-            let detail = json!({"note": random.words(40), "line": random.below(500), "ok": true});
-            envelope["protocol_message"]["payload"][format!("item_{}", random.below(1000))] = detail;
+        let open = if mixed { random.below(3) } else { round % 3 } == 2;
+        if open {
+            let name = format!("item_{}", if mixed { random.below(1000) } else { round + 100 });
+            let detail = json!({"note": random.words(40), "line": random.digits(3), "ok": true});
+            envelope["protocol_message"]["payload"][name] = detail;
         } else {
-            envelope["context_attachments"].as_array_mut().unwrap().push(attachment);
+            envelope["context_attachments"].as_array_mut().unwrap().push(attachment(random, mixed));
         }
     }
     envelope
+}
+
+fn attachment(random: &mut Random, mixed: bool) -> Value {
+    const KINDS: &[&str] = &["plan", "config", "persona_definition", "source_file", "documentation"];
+    let mut attachment = json!({
+        "type": if mixed { *random.pick(KINDS) } else { "source_file" },
+        "path": format!("src/module_{}/file_{}.rs", random.digits(2), random.digits(2)),
+        "hash": format!("sha256:{}", random.hex(64))
+    });
+    if mixed && random.below(2) == 0 {
+        attachment["section"] = json!("conventions");
+    }
+    attachment
 }
 
 /// A generator of documents: its random numbers, the size in bytes, and whether documents vary.

@@ -3,11 +3,14 @@
 //! Made only where someone asks; nothing here is called for a record that merely gets routed.
 
 use super::Failure;
-use super::ops::{Origin, Tables};
+use super::ops::{BlockId, Kind, OpIndex, Origin, Tables};
 use crate::tape::{Node, StaticNode, Tape};
 
 /// Values longer than this are cut in texts.
 const FOUND_CHARS_MAX: usize = 60;
+
+/// So many branches of `anyOf` and `oneOf` are explained one by one.
+pub(super) const BRANCHES_MAX: usize = 6;
 
 /// One failure in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +45,43 @@ pub(super) fn explain(tables: &Tables, failure: Failure, tape: Tape<'_>) -> Expl
         expected: origin.expected.clone(),
         found,
     }
+}
+
+/// The branches of the `anyOf` or `oneOf` that failed; none for other keywords.
+pub(super) fn branches_of<'t>(tables: &'t Tables, op: OpIndex, keyword: &str) -> &'t [BlockId] {
+    if !matches!(keyword, "anyOf" | "oneOf") {
+        return &[];
+    }
+    let list = tables.ops.iter().filter(|candidate| candidate.origin == op).find_map(|op| match op.kind {
+        Kind::AnyOf(list) | Kind::OneOf(list) => tables.branches.get(list as usize),
+        _ => None,
+    });
+    list.map(|list| &**list).unwrap_or_default()
+}
+
+/// What became of each branch, in words: its first failure, or that it holds.
+pub(super) fn break_down(
+    tables: &Tables,
+    outcomes: &[Option<Failure>],
+    hidden: usize,
+    tape: Tape<'_>,
+) -> String {
+    let mut text = String::new();
+    for (number, outcome) in outcomes.iter().enumerate() {
+        text.push_str(if number == 0 { " (" } else { "; " });
+        text.push_str(&format!("branch {number} "));
+        let Some(failure) = outcome else {
+            text.push_str("holds");
+            continue;
+        };
+        let Explanation { instance, keyword, expected, found, .. } = explain(tables, *failure, tape);
+        text.push_str(&format!("fails at `{instance}`: {keyword}: expected {expected}, found {found}"));
+    }
+    if hidden != 0 {
+        text.push_str(&format!("; and {hidden} more branches"));
+    }
+    text.push(')');
+    text
 }
 
 /// A value in a few words.

@@ -257,15 +257,45 @@ impl Program {
         self.walk(tape, scratch, Silent, Duty::default()).0
     }
 
-    /// The other half of [`Self::execute`]: the words for a failure.
+    /// The other half of [`Self::execute`]: the words for a failure. Of `anyOf` and `oneOf` it says what each branch
+    /// lacks, or which ones hold.
     #[must_use]
     pub fn explain(&self, failure: Failure, tape: Tape<'_>) -> Explanation {
-        explain::explain(&self.tables, failure, tape)
+        let mut explanation = explain::explain(&self.tables, failure, tape);
+        let branches = explain::branches_of(&self.tables, failure.op, explanation.keyword);
+        if !branches.is_empty() {
+            let first = |branch: &BlockId| self.first_failure(*branch, failure.at, tape);
+            let outcomes = branches.iter().take(explain::BRANCHES_MAX).map(first).collect::<Vec<_>>();
+            let hidden = branches.len() - outcomes.len();
+            explanation.found.push_str(&explain::break_down(&self.tables, &outcomes, hidden, tape));
+        }
+        explanation
+    }
+
+    /// The first failure of one block on one node.
+    fn first_failure(&self, block: BlockId, at: NodeIndex, tape: Tape<'_>) -> Option<Failure> {
+        let mut first = FirstFailure::default();
+        let sink = Reporting(&mut first);
+        let (_, stopped) =
+            self.walk_from((block, at.0 as usize), tape, &mut Scratch::default(), sink, Duty::default());
+        first.0.or(stopped.map(|op| Failure { reason: Reason::Schema, at, op }))
     }
 
     /// Walks once; says whether the walk went through, and which limit ended it if one did.
     fn walk<S: Sink>(
         &self,
+        tape: Tape<'_>,
+        scratch: &mut Scratch,
+        sink: S,
+        duty: Duty,
+    ) -> (bool, Option<OpIndex>) {
+        self.walk_from((self.root, 0), tape, scratch, sink, duty)
+    }
+
+    /// As [`Self::walk`], from a block on a node.
+    fn walk_from<S: Sink>(
+        &self,
+        (block, at): (BlockId, usize),
         tape: Tape<'_>,
         scratch: &mut Scratch,
         sink: S,
@@ -292,7 +322,7 @@ impl Program {
             marks_from: 0,
             dynamic: !self.tables.dynamics.is_empty(),
         };
-        let through = walk.block(self.root, 0, duty).is_continue();
+        let through = walk.block(block, at, duty).is_continue();
         let stopped = walk.stopped;
         expectations.learn(&self.tables, tape.nodes(), &mut scratch.seen);
         if let Some((_, place)) = scratch.expectations.get_mut(place) {

@@ -25,12 +25,8 @@ impl Print {
         let bytes = text.as_bytes();
         let len = bytes.len();
         if let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
-            let middle = match bytes.first_chunk::<16>() {
-                Some([.., a, b, c, d, e, f, g, h]) if len > 16 => {
-                    u64::from_le_bytes([*a, *b, *c, *d, *e, *f, *g, *h])
-                }
-                _ => 0,
-            };
+            let beyond = bytes.get(8..).filter(|_| len > 16).and_then(<[u8]>::first_chunk);
+            let middle = beyond.map_or(0, |bytes| u64::from_le_bytes(*bytes));
             return Self { head: u64::from_le_bytes(*first), middle, tail: u64::from_le_bytes(*last), len };
         }
         if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {

@@ -105,7 +105,10 @@ impl Divisor {
 
     /// Whether `number` is a whole multiple. The decimal digits decide, so 0.0075 is a multiple of 0.0001.
     pub(super) fn divides(&self, number: Number) -> bool {
-        if let (Number::Integer(number), Number::Integer(divisor)) = (number, self.number) {
+        if let (Number::Integer(number), Number::Integer(divisor)) = (number, self.number)
+            && is_exact(number)
+            && is_exact(divisor)
+        {
             return number.checked_rem(divisor) == Some(0);
         }
         let Some(dividend) = decimal_of(number) else { return false };
@@ -129,19 +132,47 @@ impl fmt::Display for Divisor {
     }
 }
 
-/// `digits × 10^shift mod modulus`, one digit at a time so that nothing overflows.
-fn remainder_of_shifted(digits: u128, shift: u32, modulus: u128) -> Option<u128> {
+/// `digits × 10^shift mod modulus`, by squaring: a far exponent must not cost a step per digit.
+fn remainder_of_shifted(digits: u128, mut shift: u32, modulus: u128) -> Option<u128> {
     let mut remainder = digits.checked_rem(modulus)?;
-    for _ in 0..shift {
-        remainder = remainder.checked_mul(10)?.checked_rem(modulus)?;
+    let mut power = 10_u128.checked_rem(modulus)?;
+    while shift != 0 && remainder != 0 {
+        if shift & 1 == 1 {
+            remainder = multiply(remainder, power, modulus)?;
+        }
+        power = multiply(power, power, modulus)?;
+        shift >>= 1;
     }
     Some(remainder)
+}
+
+/// `left × right mod modulus` for factors below a modulus of at most 2^127, without overflow.
+fn multiply(left: u128, mut right: u128, modulus: u128) -> Option<u128> {
+    if let Some(product) = left.checked_mul(right) {
+        return product.checked_rem(modulus);
+    }
+    let (mut sum, mut addend) = (0_u128, left);
+    while right != 0 {
+        if right & 1 == 1 {
+            sum = sum.checked_add(addend)?.checked_rem(modulus)?;
+        }
+        addend = addend.checked_add(addend)?.checked_rem(modulus)?;
+        right >>= 1;
+    }
+    Some(sum)
+}
+
+/// Whether an integer has its text's digits. Beyond 64 bits it came as a double, whose last bits are not the text's:
+/// `1e30` is a multiple of ten, the nearest double is not.
+fn is_exact(integer: i128) -> bool {
+    u64::try_from(integer.unsigned_abs()).is_ok()
 }
 
 /// The shortest decimal that stands for `number`, without its sign.
 fn decimal_of(number: Number) -> Option<Decimal> {
     let (mut digits, mut exponent) = match number {
-        Number::Integer(value) => (value.unsigned_abs(), 0),
+        Number::Integer(value) if is_exact(value) => (value.unsigned_abs(), 0),
+        Number::Integer(value) => shortest_decimal((value as f64).abs())?,
         Number::Float(value) if value.is_finite() => shortest_decimal(value.abs())?,
         Number::Float(_) => return None,
     };
@@ -239,6 +270,20 @@ mod tests {
             ("0.1", "0.3", false),
             ("-0.9", "0.3", true),
             ("1e-300", "1e300", false),
+            ("7e300", "7", true),
+            ("1e300", "7", false),
+            ("1e300", "16777216", true),
+            ("1e300", "9007199254740993", false),
+            ("1e300", "3e-300", false),
+            ("3e300", "3e-300", true),
+            ("1e300", "7.5e37", false),
+            ("1e300", "5e37", true),
+            ("1e30", "10", true),
+            ("1e30", "7", false),
+            ("3e30", "1e10", true),
+            // The modulus is so large that a product of two remainders overflows.
+            ("1e300", "18446744073709551615", false),
+            ("18446744073709551615", "18446744073709551615", true),
         ] {
             let divides = Divisor::new(number(divisor)).unwrap().divides(number(value));
             assert_eq!(divides, multiple, "{value} {divisor}");

@@ -335,3 +335,34 @@ fn the_olympus_schema_takes_its_envelopes() {
         assert_eq!((reason, words.instance.as_str()), (expected, pointer));
     }
 }
+
+#[test]
+fn failures_of_branches_are_broken_down() {
+    let program = compile(&json!({
+        "properties": {"a": {"anyOf": [{"type": "string"}, {"required": ["b"]}, {"properties": {"c": {"minimum": 3}}, "required": ["c"]}]}},
+        "oneOf": [{"minProperties": 1}, {"required": ["a"]}, {"maxProperties": 0}]
+    }));
+    let found = |document: &str, keyword: &str| {
+        let mut observer = AllFailures::default();
+        Parser::new(16).parse(document.as_bytes(), |tape| {
+            let tape = tape.unwrap();
+            program.execute(tape, &mut Scratch::default(), &mut observer);
+            let words = observer.0.iter().map(|failure| program.explain(*failure, tape));
+            words.into_iter().find(|words| words.keyword == keyword).unwrap().found
+        })
+    };
+    assert_eq!(
+        found(r#"{"a": {"c": 1}}"#, "anyOf"),
+        "an object with 1 members (branch 0 fails at `/a`: type: expected of type string, found an object with 1 members; \
+         branch 1 fails at `/a`: required: expected a member `b`, found no such member; \
+         branch 2 fails at `/a/c`: minimum: expected at least 3, found 1)"
+    );
+    let found = found(r#"{"a": "x"}"#, "oneOf");
+    assert!(found.contains("branch 0 holds; branch 1 holds; branch 2 fails at ``"), "{found}");
+    let many: Vec<Value> = (0..10).map(|number| json!({"const": number})).collect();
+    let (_, words) = first(&compile(&json!({"anyOf": many})), "true").unwrap();
+    assert!(words.found.ends_with("; and 4 more branches)"), "{}", words.found);
+    // A long `enum` is cut.
+    let (_, words) = first(&compile(&json!({"enum": vec!["ä".repeat(30); 30]})), "true").unwrap();
+    assert!(words.expected.chars().count() <= 140, "{}", words.expected);
+}

@@ -251,7 +251,7 @@ fn fixed(pieces: &[Piece]) -> Option<Positions> {
         match piece {
             Piece::Text(text) => sets.extend(text.iter().map(|byte| set_of([*byte]))),
             Piece::Run { set, min, max } if min == max => {
-                sets.extend(vec![**set; (*min).min(FIXED_BYTES_MAX + 1)])
+                sets.extend(vec![**set; (*min).min(FIXED_BYTES_MAX + 1)]);
             }
             Piece::Long { len, .. } => sets.extend(vec![piece.first().0; (*len).min(FIXED_BYTES_MAX + 1)]),
             _ => return None,

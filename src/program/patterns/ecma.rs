@@ -4,6 +4,7 @@
 //! four line ends, brackets do not nest. This file rewrites a pattern (as with the flag `u`) or says why it cannot.
 //! It must not judge what the patterns mean.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 use std::iter::Peekable;
 use std::str::Chars;
@@ -13,24 +14,43 @@ const SPACE: &str =
     r"\x09-\x0D\x20\xA0\u{1680}\u{2000}-\u{200A}\u{2028}\u{2029}\u{202F}\u{205F}\u{3000}\u{FEFF}";
 const WORD: &str = "0-9A-Z_a-z";
 const DIGIT: &str = "0-9";
+/// A longer quantifier counts more than any text has.
+const QUANTIFIER_CHARS_MAX: usize = 40;
 
-/// Rewrites `pattern`. With `loose`, what cannot be matched is replaced by something that can: only the syntax counts.
+/// Rewrites `pattern`. With `loose`, only the syntax counts: what cannot be matched is replaced by something that can,
+/// and sets of characters by one of them, since large classes cost far more to build than to read.
 pub(super) fn translate(pattern: &str, loose: bool) -> Result<String, String> {
     let out = String::with_capacity(pattern.len() * 2);
-    let mut reader = Reader { rest: pattern.chars().peekable(), out, loose };
+    let mut reader = Reader { rest: pattern.chars().peekable(), out, loose, properties: HashSet::new() };
+    // Whether a quantifier came last, and whether it may still become a lazy one.
+    let (mut quantified, mut lazy_fits) = (false, false);
     while let Some(next) = reader.rest.next() {
+        let was_quantified = std::mem::take(&mut quantified);
+        let written = reader.out.len();
+        match next {
+            '?' if was_quantified && lazy_fits => (quantified, lazy_fits) = (true, false),
+            '*' | '+' | '?' => (quantified, lazy_fits) = (true, true),
+            _ => {}
+        }
         match next {
             '\\' => reader.escape()?,
             '[' => reader.class()?,
             '(' => reader.group()?,
             '^' => reader.out.push_str(r"\A"),
             '$' => reader.out.push_str(r"\z"),
+            '.' if loose => reader.out.push('x'),
             '.' => reader.out.push_str(r"[^\n\r\u{2028}\u{2029}]"),
             '{' => reader.brace(),
             '}' => reader.out.push_str(r"\}"),
             ']' => reader.out.push_str(r"\]"),
             ')' | '|' | '*' | '+' | '?' => reader.out.push(next),
             other => reader.literal(other),
+        }
+        if next == '{' && reader.out.get(written..).is_some_and(|text| text.starts_with('{')) {
+            (quantified, lazy_fits) = (true, true);
+        }
+        if was_quantified && quantified && lazy_fits {
+            return Err("a quantifier follows another one".into());
         }
     }
     Ok(reader.out)
@@ -40,6 +60,8 @@ struct Reader<'a> {
     rest: Peekable<Chars<'a>>,
     out: String,
     loose: bool,
+    /// Names that have been looked up, where only the syntax counts.
+    properties: HashSet<String>,
 }
 
 /// One element of a class, or an escape outside of one.
@@ -64,7 +86,9 @@ impl Reader<'_> {
 
     /// A quantifier in braces stays one; any other brace is a character.
     fn brace(&mut self) {
-        let ahead: String = self.rest.clone().take_while(|next| *next != '}').collect();
+        // Looking ahead only over what a quantifier has keeps this linear.
+        let inside = |next: &char| next.is_ascii_digit() || *next == ',';
+        let ahead: String = self.rest.clone().take_while(inside).take(QUANTIFIER_CHARS_MAX).collect();
         let closed = self.rest.clone().nth(ahead.chars().count()) == Some('}');
         let (low, high) = ahead.split_once(',').unwrap_or((&ahead, ""));
         let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -132,6 +156,7 @@ impl Reader<'_> {
         }
         match self.atom()? {
             Atom::Char(character) => self.literal(character),
+            Atom::Set(..) | Atom::Property(_) if self.loose => self.out.push('x'),
             Atom::Set(inside, negated) => {
                 let _ = write!(self.out, "[{}{inside}]", if negated { "^" } else { "" });
             }
@@ -202,7 +227,12 @@ impl Reader<'_> {
         {
             return Err(format!(r"the escape `\{kind}` names no Unicode property"));
         }
-        Ok(format!(r"\{kind}{{{name}}}"))
+        let property = format!(r"\{kind}{{{name}}}");
+        if self.loose && !self.properties.contains(&name) {
+            regex_syntax::parse(&property).map_err(|_| format!("`{property}` is no Unicode property"))?;
+            self.properties.insert(name);
+        }
+        Ok(property)
     }
 
     /// A class, from behind its opening bracket to its closing one.
@@ -259,6 +289,7 @@ impl Reader<'_> {
 
     fn class_element(&mut self, atom: &Atom) {
         let _ = match atom {
+            Atom::Set(..) | Atom::Property(_) if self.loose => write!(self.out, "x"),
             Atom::Char(character) => write!(self.out, r"\u{{{:X}}}", *character as u32),
             Atom::Set(inside, false) => write!(self.out, "{inside}"),
             Atom::Set(inside, true) => write!(self.out, "[^{inside}]"),

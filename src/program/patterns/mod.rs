@@ -80,8 +80,9 @@ impl Pattern {
 
 /// The format `regex`: whether `text` is a regular expression of ECMA-262, also one that we cannot match.
 pub(super) fn is_regex(text: &str) -> bool {
-    let syntax = syntax::Config::new().unicode(true).utf8(true).nest_limit(PATTERN_NESTING_MAX);
-    ecma::translate(text, true).is_ok_and(|translated| syntax::parse_with(&translated, &syntax).is_ok())
+    // The tree of the syntax suffices; classes are not built, so that this stays linear in the text.
+    let mut parser = regex_syntax::ast::parse::ParserBuilder::new().nest_limit(PATTERN_NESTING_MAX).build();
+    ecma::translate(text, true).is_ok_and(|translated| parser.parse(&translated).is_ok())
 }
 
 fn build_dfa(pattern: &str, bytes_max: usize) -> Result<dense::DFA<Vec<u32>>, String> {
@@ -263,8 +264,11 @@ mod tests {
             let error = Pattern::new(pattern, LIMITS).unwrap_err();
             assert!(error.contains(part), "{pattern}: {error}");
         }
-        for pattern in [r"^(?!a)(?<=b)\1$", "[a-z]+"] {
+        for pattern in [r"^(?!a)(?<=b)\1$", "[a-z]+", r"\p{L}[\p{N}\d.]*", "a{2,3}{", ".[^.]{,2}"] {
             assert!(is_regex(pattern), "{pattern}");
+        }
+        for pattern in ["(", "a)", "[z-a]", r"\p{Nothing}", r"[\p{Nothing}]", "a{3,2}", "*a", r"\"] {
+            assert!(!is_regex(pattern), "{pattern}");
         }
         assert!(Pattern::new("[01]*1[01]{30}", LIMITS).is_err());
         assert!(Pattern::new(&"a".repeat(5000), LIMITS).unwrap_err().contains("pattern_bytes_max"));

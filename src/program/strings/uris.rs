@@ -43,6 +43,24 @@ fn is_hierarchy(text: &str) -> bool {
         && consists_of(path, b":@/")
         && consists_of(query, b":@/?")
         && consists_of(fragment, b":@/?")
+        && (text.is_ascii()
+            || rest.chars().chain(fragment.chars()).all(is_international)
+                && query.chars().all(|character| is_international(character) || is_private(character)))
+}
+
+/// ASCII, which is checked elsewhere, or `ucschar` of RFC 3987.
+fn is_international(character: char) -> bool {
+    match u32::from(character) {
+        0..=0x7f | 0xa0..=0xd7ff | 0xf900..=0xfdcf | 0xfdf0..=0xffef | 0xe_1000..=0xe_fffd => true,
+        // The last two code points of each plane are no characters, and the last planes are special or private.
+        code @ 0x1_0000..=0xd_ffff => code & 0xffff <= 0xfffd,
+        _ => false,
+    }
+}
+
+/// `iprivate` of RFC 3987, which only a query may have.
+fn is_private(character: char) -> bool {
+    matches!(u32::from(character), 0xe000..=0xf8ff | 0xf_0000..=0xf_fffd | 0x10_0000..=0x10_fffd)
 }
 
 fn is_authority(text: &str) -> bool {
