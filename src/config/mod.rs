@@ -4,21 +4,35 @@
 //! the errors and the printed effective configuration derive from there. This module reads files and the
 //! environment; it must not open brokers, keys or schemas.
 
+mod entries;
 mod error;
+mod formats;
 mod keys;
 mod owned;
 mod read;
+mod registry;
+mod schema_files;
 mod start;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
+pub use entries::{
+    AgentEntry, AgentStatus, Constant, Detect, Iterations, Jwk, Jwks, SecretKey, SecretKeys, TaskEntry,
+};
 pub use error::{ConfigError, Problem};
+pub use formats::{
+    Agh, AghPreset, Alfred, Bluelabel, Correlation, Custom, CustomKeys, DedupKey, DirectBinding, DraftChoice,
+    DuplicateNames, Formats, Humaninloop, NullOptionals, Olympus, PayloadShape, ReplayGuard,
+    SignatureEncoding, ThreadGrammar, TimestampForm, UnknownFields, VerifyProof,
+};
 pub use keys::{
     ClockChoice, Config, Files, Kafka, Limits, Pipeline, Profile, Rules, SaslMechanism, SecurityProtocol,
 };
 pub use owned::OWNED;
 pub use read::Secret;
+pub use registry::{Names, Registry};
+pub use schema_files::{SchemaFiles, SchemaFilesError};
 pub use start::{NoStart, Start};
 
 impl Config {
@@ -32,18 +46,31 @@ impl Config {
 
     /// Reads and checks a configuration from text; `env` looks up environment variables.
     pub fn parse(file: &str, text: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
+        let mut config = Self::default();
+        config.merge(file, text, env)?;
+        Ok(config)
+    }
+
+    /// Reads further text over what is set: keys that it does not name stay as they are.
+    pub fn merge(
+        &mut self,
+        file: &str,
+        text: &str,
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<(), ConfigError> {
+        let config = self;
         let source = read::Source { file, text, env };
         let document = toml::de::DeTable::parse(text).map_err(|error| source.syntax_error(&error))?;
-        let mut config = Self::default();
         for (name, value) in document.get_ref() {
             match name.get_ref().as_ref() {
+                "format" => config.format.read(&source, value)?,
                 "librdkafka" => config.librdkafka = source.free_table("librdkafka", value)?,
                 "topic_formats" => config.topic_formats = source.free_table("topic_formats", value)?,
                 _ => config.read_section(&source, name, value)?,
             }
         }
-        config.check(&source)?;
-        Ok(config)
+        config.format.check(&source)?;
+        config.check(&source)
     }
 
     /// Checks that span several keys.
@@ -122,6 +149,7 @@ impl Config {
     #[must_use]
     pub fn to_toml(&self) -> String {
         let mut text = self.sections_to_toml(false);
+        self.format.write(&mut text, false);
         for (name, table) in [("topic_formats", &self.topic_formats), ("librdkafka", &self.librdkafka)] {
             text.push_str(&format!("\n[{name}]\n"));
             for (key, value) in table {
@@ -137,9 +165,11 @@ impl Config {
     pub fn default_toml() -> String {
         let mut text = String::from(
             "# Every key of Tollgate's configuration with its default.\n\
-             # Texts may hold ${NAME} or ${NAME:-default} from the environment; $$ is a dollar sign.\n",
+             # Texts may hold ${NAME} or ${NAME:-default} from the environment; $$ is a dollar sign.\n\
+             # Files that [format.…] sections name are looked up from the directory of the configuration.\n",
         );
         text.push_str(&Self::default().sections_to_toml(true));
+        Formats::default().write(&mut text, true);
         text.push_str(
             "\n# Binds an input topic to a format; topics that are not listed use `rules.format`.\n\
              # [topic_formats]\n# \"agents.olympus\" = \"olympus\"\n\
