@@ -104,8 +104,8 @@ impl Check<'_> {
         let errors = parser.parse(text, |tape| match tape {
             Err(error) => {
                 let message = match error {
-                    Malformed::Syntax => syntax_message(text),
                     Malformed::TooDeep => format!("nested deeper than {DEPTH_MAX}"),
+                    _ => syntax_message(text),
                 };
                 vec![json!({"instance": "", "schema": "", "keyword": "json-syntax", "message": message})]
             }

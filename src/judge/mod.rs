@@ -93,7 +93,7 @@ impl Judge {
         parser.parse(payload, |parsed| {
             let tape = match parsed {
                 Ok(tape) => tape,
-                Err(Malformed::Syntax) => return refuse(observer, Reason::JsonSyntax),
+                Err(Malformed::Syntax | Malformed::NotUtf8 | Malformed::LoneSurrogate) => return refuse(observer, Reason::JsonSyntax),
                 Err(Malformed::TooDeep) => return refuse(observer, Reason::TooDeep),
             };
             watch.lap(Stage::Parse);
