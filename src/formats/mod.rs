@@ -4,10 +4,7 @@
 //! further format is one schema, one entry here and one folder of fixtures. Formats do no I/O and know nothing of
 //! Kafka or files.
 
-mod agh;
-mod alfred;
 mod detect;
-mod values;
 
 pub use detect::{Claimed, Claims, Detector};
 

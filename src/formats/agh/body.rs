@@ -7,15 +7,19 @@
 use std::ops::ControlFlow;
 
 use super::capability;
-use super::fields::{Envelope, Field};
-use super::grammar::is_blank;
 use super::header::is_peer;
-use super::settings::Settings;
-use super::{MessageKind, fail};
-use crate::formats::values::Value;
+use super::members::{Envelope, Member, ROOT};
+use super::{
+    BODY_MISSING_FIELD, BODY_TYPE, MessageKind, PEER_CARD_ID, PEER_ID_MISMATCH, RECEIPT_REASON_CODE,
+    RECEIPT_REASON_FORBIDDEN, RECEIPT_REASON_REQUIRED, RECEIPT_STATUS, REPLY_TO_REQUIRED, TRACE_STATE,
+    WHOIS_REQUEST_PEER_CARD, WHOIS_TYPE,
+};
+use crate::config::Agh;
+use crate::credentials::canonical::Buffers;
+use crate::formats::record::Record;
+use crate::formats::rule::Report;
 use crate::program::Observer;
 use crate::tape::NodeIndex;
-use crate::verdict::Reason;
 
 /// What a member of a body must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,124 +34,124 @@ pub(super) enum Is {
 /// The members of an object that a contract knows, by their place in its list; null and absent are `None`.
 ///
 /// Nothing comes back if one is of a wrong type: what else could be said about the object would only confuse.
-pub(super) fn members<'a, const N: usize, O: Observer>(
-    object: Value<'a>,
+pub(super) fn members<const N: usize, O: Observer>(
+    record: &Record<'_>,
+    object: NodeIndex,
     contract: &[(&str, Is); N],
-    observer: &mut O,
-) -> ControlFlow<(), Option<[Option<Value<'a>>; N]>> {
+    report: &mut Report<'_, O>,
+) -> ControlFlow<(), Option<[Option<NodeIndex>; N]>> {
     let mut found = [None; N];
-    for (name, value) in object.members() {
+    for (name, at) in record.members(object) {
         let place = contract.iter().position(|(known, _)| *known == name);
         if let Some(slot) = place.and_then(|place| found.get_mut(place)) {
-            *slot = Some(value).filter(|value| !value.is_null());
+            *slot = Some(at).filter(|at| !record.is_null(*at));
         }
     }
     let mut holds = true;
     for (slot, (_, is)) in found.iter().zip(contract) {
-        if let Some(at) = slot.and_then(|value| wrong_type(value, *is)) {
+        if let Some(at) = slot.and_then(|at| wrong_type(record, at, *is)) {
             holds = false;
-            fail(observer, Reason::BodyType, at)?;
+            report.broken(BODY_TYPE, at)?;
         }
     }
     ControlFlow::Continue(holds.then_some(found))
 }
 
-fn wrong_type(value: Value<'_>, is: Is) -> Option<NodeIndex> {
+fn wrong_type(record: &Record<'_>, at: NodeIndex, is: Is) -> Option<NodeIndex> {
     let holds = match is {
-        Is::Text => value.text().is_some(),
-        Is::Object => value.is_object(),
-        Is::Array | Is::Texts => value.is_array(),
+        Is::Text => record.text_at(at).is_some(),
+        Is::Object => record.is_object(at),
+        Is::Array | Is::Texts => record.is_array(at),
     };
     if !holds {
-        return Some(value.at());
+        return Some(at);
     }
     if is != Is::Texts {
         return None;
     }
-    value.items().find(|item| item.text().is_none() && !item.is_null()).map(Value::at)
+    record.items(at).find(|item| record.text_at(*item).is_none() && !record.is_null(*item))
+}
+
+/// The member of an object; of a name that stands twice the last one counts.
+pub(super) fn member(record: &Record<'_>, object: NodeIndex, name: &str) -> Option<NodeIndex> {
+    record.members(object).filter(|(found, _)| *found == name).last().map(|(_, at)| at)
 }
 
 /// A text without its surrounding white space; `None` if nothing is left.
-pub(super) fn filled(value: Option<Value<'_>>) -> Option<&str> {
-    value.and_then(Value::text).map(str::trim).filter(|text| !text.is_empty())
+pub(super) fn filled<'a>(record: &Record<'a>, at: Option<NodeIndex>) -> Option<&'a str> {
+    at.and_then(|at| record.text_at(at)).map(str::trim).filter(|text| !text.is_empty())
 }
 
 /// Checks the body of a kind, and what it demands of the rest of the envelope.
 pub(super) fn check<O: Observer>(
     envelope: &Envelope<'_>,
     kind: MessageKind,
-    settings: &Settings,
-    scratch: &mut capability::Scratch,
-    observer: &mut O,
+    knobs: &Agh,
+    buffers: &mut Buffers,
+    report: &mut Report<'_, O>,
 ) -> ControlFlow<()> {
-    let Some(body) = envelope.present(Field::Body).filter(|body| body.is_object()) else {
-        return ControlFlow::Continue(());
-    };
+    let Some(body) = envelope.object(Member::Body) else { return ControlFlow::Continue(()) };
+    let record = &envelope.record;
     match kind {
-        MessageKind::Greet => greet(envelope, body, settings, observer),
-        MessageKind::Whois => whois(envelope, body, settings, observer),
-        MessageKind::Say => say(body, observer),
-        MessageKind::Capability => capability::check(body, scratch, observer),
-        MessageKind::Receipt => receipt(body, observer),
-        MessageKind::Trace => trace(body, observer),
+        MessageKind::Greet => greet(envelope, body, knobs, report),
+        MessageKind::Whois => whois(envelope, body, knobs, report),
+        MessageKind::Say => say(record, body, report),
+        MessageKind::Capability => capability::check(record, body, buffers, report),
+        MessageKind::Receipt => receipt(record, body, report),
+        MessageKind::Trace => trace(record, body, report),
     }
 }
 
-/// The one thing that the page itself says about a body: a whois response answers an envelope.
-pub(super) fn check_page<O: Observer>(
-    envelope: &Envelope<'_>,
-    kind: MessageKind,
-    observer: &mut O,
-) -> ControlFlow<()> {
-    let answers = kind == MessageKind::Whois
-        && envelope.present(Field::Body).and_then(|body| body.member("type")).and_then(Value::text)
-            == Some("response");
-    reply_to(envelope, answers, observer)
+/// The peer card of a greeting or an answer.
+pub(super) fn peer_card_of(envelope: &Envelope<'_>, kind: MessageKind) -> Option<NodeIndex> {
+    let body = envelope.object(Member::Body)?;
+    let offers = match kind {
+        MessageKind::Greet => true,
+        MessageKind::Whois => answers(&envelope.record, body),
+        _ => false,
+    };
+    member(&envelope.record, body, "peer_card").filter(|_| offers)
 }
 
-fn reply_to<O: Observer>(envelope: &Envelope<'_>, answers: bool, observer: &mut O) -> ControlFlow<()> {
-    if answers && envelope.text(Field::ReplyTo).is_none() {
-        fail(observer, Reason::ReplyToRequired, envelope.root().at())?;
-    }
-    ControlFlow::Continue(())
+/// Whether a whois is a response.
+fn answers(record: &Record<'_>, body: NodeIndex) -> bool {
+    filled(record, member(record, body, "type")) == Some("response")
 }
 
 fn greet<O: Observer>(
     envelope: &Envelope<'_>,
-    body: Value<'_>,
-    settings: &Settings,
-    observer: &mut O,
+    body: NodeIndex,
+    knobs: &Agh,
+    report: &mut Report<'_, O>,
 ) -> ControlFlow<()> {
-    let Some([card, _summary]) = members(body, &[("peer_card", Is::Object), ("summary", Is::Text)], observer)? else { return ControlFlow::Continue(()) };
-    match card {
-        Some(card) => peer_card(envelope, card, settings, observer),
-        None => fail(observer, Reason::BodyMissingField, body.at()),
+    let contract = [("peer_card", Is::Object), ("summary", Is::Text)];
+    match members(&envelope.record, body, &contract, report)? {
+        Some([Some(card), _]) => peer_card(envelope, card, knobs, report),
+        Some([None, _]) => report.broken(BODY_MISSING_FIELD, body),
+        None => ControlFlow::Continue(()),
     }
 }
 
 fn whois<O: Observer>(
     envelope: &Envelope<'_>,
-    body: Value<'_>,
-    settings: &Settings,
-    observer: &mut O,
+    body: NodeIndex,
+    knobs: &Agh,
+    report: &mut Report<'_, O>,
 ) -> ControlFlow<()> {
     let contract = [("type", Is::Text), ("query", Is::Text), ("peer_card", Is::Object)];
-    let Some([direction, _query, card]) = members(body, &contract, observer)? else { return ControlFlow::Continue(()) };
-    let at = direction.unwrap_or(body).at();
-    match filled(direction) {
-        Some("request") => match card {
-            Some(card) => fail(observer, Reason::WhoisRequestPeerCard, card.at()),
-            None => ControlFlow::Continue(()),
-        },
-        Some("response") => {
-            match card {
-                Some(card) => peer_card(envelope, card, settings, observer)?,
-                None => fail(observer, Reason::BodyMissingField, body.at())?,
-            }
-            reply_to(envelope, true, observer)
+    let record = &envelope.record;
+    if let Some([direction, _query, card]) = members(record, body, &contract, report)? {
+        match (filled(record, direction), card) {
+            (Some("request"), Some(card)) => report.broken(WHOIS_REQUEST_PEER_CARD, card)?,
+            (Some("request"), None) => {}
+            (Some("response"), Some(card)) => peer_card(envelope, card, knobs, report)?,
+            (Some("response"), None) => report.broken(BODY_MISSING_FIELD, body)?,
+            _ => report.broken(WHOIS_TYPE, direction.unwrap_or(body))?,
         }
-        _ => fail(observer, Reason::WhoisType, at),
     }
+    // The one thing that the page itself says about a body.
+    let holds = !answers(record, body) || envelope.text(Member::ReplyTo).is_some();
+    report.demand(REPLY_TO_REQUIRED, holds, ROOT)
 }
 
 const PEER_CARD: [(&str, Is); 7] = [
@@ -163,36 +167,34 @@ const PEER_CARD: [(&str, Is); 7] = [
 /// Who the sender is and what it offers: its own id, and four lists that may be empty but not absent.
 fn peer_card<O: Observer>(
     envelope: &Envelope<'_>,
-    card: Value<'_>,
-    settings: &Settings,
-    observer: &mut O,
+    card: NodeIndex,
+    knobs: &Agh,
+    report: &mut Report<'_, O>,
 ) -> ControlFlow<()> {
-    let Some([peer, _name, profiles, capabilities, artifacts, trust_modes, _ext]) = members(card, &PEER_CARD, observer)? else { return ControlFlow::Continue(()) };
-    let peer_at = peer.unwrap_or(card).at();
-    let peer = filled(peer);
-    match peer {
-        None => fail(observer, Reason::BodyMissingField, peer_at)?,
-        Some(peer) if !is_peer(peer, settings) => fail(observer, Reason::PeerIdGrammar, peer_at)?,
-        Some(_) => {}
+    let Some([peer, _name, lists @ .., _ext]) = members(&envelope.record, card, &PEER_CARD, report)? else {
+        return ControlFlow::Continue(());
+    };
+    let peer_at = peer.unwrap_or(card);
+    let peer = filled(&envelope.record, peer);
+    report.demand(BODY_MISSING_FIELD, peer.is_some(), peer_at)?;
+    report.demand(PEER_CARD_ID, peer.is_none_or(|peer| is_peer(peer, knobs)), peer_at)?;
+    for list in lists {
+        report.demand(BODY_MISSING_FIELD, list.is_some(), card)?;
     }
-    for list in [profiles, capabilities, artifacts, trust_modes] {
-        if list.is_none() {
-            fail(observer, Reason::BodyMissingField, card.at())?;
-        }
-    }
-    match (peer, envelope.text(Field::From)) {
-        (Some(peer), Some(from)) if peer != from => fail(observer, Reason::PeerIdMismatch, peer_at),
-        _ => ControlFlow::Continue(()),
-    }
+    let from = envelope.text(Member::From);
+    report.demand(PEER_ID_MISMATCH, peer.is_none() || from.is_none() || peer == from, peer_at)
 }
 
-fn say<O: Observer>(body: Value<'_>, observer: &mut O) -> ControlFlow<()> {
+fn say<O: Observer>(
+    record: &Record<'_>,
+    body: NodeIndex,
+    report: &mut Report<'_, O>,
+) -> ControlFlow<()> {
     let contract = [("text", Is::Text), ("intent", Is::Text), ("artifacts", Is::Array)];
-    let Some([text, _intent, _artifacts]) = members(body, &contract, observer)? else { return ControlFlow::Continue(()) };
-    if filled(text).is_none() {
-        fail(observer, Reason::BodyMissingField, text.unwrap_or(body).at())?;
-    }
-    ControlFlow::Continue(())
+    let Some([text, ..]) = members(record, body, &contract, report)? else {
+        return ControlFlow::Continue(());
+    };
+    report.demand(BODY_MISSING_FIELD, filled(record, text).is_some(), text.unwrap_or(body))
 }
 
 /// What a receipt says about a message.
@@ -220,8 +222,8 @@ impl Status {
     }
 
     /// The status of a receipt's body.
-    pub(super) fn of(body: Value<'_>) -> Option<Self> {
-        filled(body.member("status")).and_then(Self::named)
+    pub(super) fn of(record: &Record<'_>, body: NodeIndex) -> Option<Self> {
+        filled(record, member(record, body, "status")).and_then(Self::named)
     }
 }
 
@@ -244,25 +246,28 @@ const REASON_CODES: [&str; 15] = [
     "legacy_field_rejected",
 ];
 
-fn receipt<O: Observer>(body: Value<'_>, observer: &mut O) -> ControlFlow<()> {
+fn receipt<O: Observer>(
+    record: &Record<'_>,
+    body: NodeIndex,
+    report: &mut Report<'_, O>,
+) -> ControlFlow<()> {
     let contract =
         [("for_id", Is::Text), ("status", Is::Text), ("reason_code", Is::Text), ("detail", Is::Text)];
-    let Some([for_id, status, code, _detail]) = members(body, &contract, observer)? else { return ControlFlow::Continue(()) };
-    if filled(for_id).is_none() {
-        fail(observer, Reason::BodyMissingField, for_id.unwrap_or(body).at())?;
-    }
-    let status_at = status.unwrap_or(body).at();
-    let Some(status) = filled(status).and_then(Status::named) else {
-        return fail(observer, Reason::ReceiptStatus, status_at);
+    let Some([for_id, status, code, _detail]) = members(record, body, &contract, report)? else {
+        return ControlFlow::Continue(());
     };
-    match (status, code) {
-        (Status::Accepted, Some(code)) => fail(observer, Reason::ReceiptReasonForbidden, code.at()),
+    report.demand(BODY_MISSING_FIELD, filled(record, for_id).is_some(), for_id.unwrap_or(body))?;
+    let Some(known) = filled(record, status).and_then(Status::named) else {
+        return report.broken(RECEIPT_STATUS, status.unwrap_or(body));
+    };
+    match (known, code) {
+        (Status::Accepted, Some(code)) => report.broken(RECEIPT_REASON_FORBIDDEN, code),
         (Status::Accepted | Status::Canceled, None) => ControlFlow::Continue(()),
-        (_, None) => fail(observer, Reason::ReceiptReasonRequired, body.at()),
-        (_, Some(code)) => match filled(Some(code)) {
-            Some(known) if REASON_CODES.contains(&known) => ControlFlow::Continue(()),
-            _ => fail(observer, Reason::ReceiptReasonCode, code.at()),
-        },
+        (_, None) => report.broken(RECEIPT_REASON_REQUIRED, body),
+        (_, Some(code)) => {
+            let holds = filled(record, Some(code)).is_some_and(|code| REASON_CODES.contains(&code));
+            report.demand(RECEIPT_REASON_CODE, holds, code)
+        }
     }
 }
 
@@ -291,21 +296,20 @@ impl State {
     }
 
     /// The state of a trace's body.
-    pub(super) fn of(body: Value<'_>) -> Option<Self> {
-        filled(body.member("state")).and_then(Self::named)
+    pub(super) fn of(record: &Record<'_>, body: NodeIndex) -> Option<Self> {
+        filled(record, member(record, body, "state")).and_then(Self::named)
     }
 }
 
-fn trace<O: Observer>(body: Value<'_>, observer: &mut O) -> ControlFlow<()> {
+fn trace<O: Observer>(
+    record: &Record<'_>,
+    body: NodeIndex,
+    report: &mut Report<'_, O>,
+) -> ControlFlow<()> {
     let contract = [("state", Is::Text), ("message", Is::Text), ("artifact_refs", Is::Array)];
-    let Some([state, _message, _artifacts]) = members(body, &contract, observer)? else { return ControlFlow::Continue(()) };
-    if filled(state).and_then(State::named).is_none() {
-        fail(observer, Reason::TraceState, state.unwrap_or(body).at())?;
-    }
-    ControlFlow::Continue(())
-}
-
-/// Whether a blank text stands among the items, or null, which counts as one.
-pub(super) fn has_blank(list: Value<'_>) -> Option<NodeIndex> {
-    list.items().find(|item| item.text().is_none_or(is_blank)).map(Value::at)
+    let Some([state, ..]) = members(record, body, &contract, report)? else {
+        return ControlFlow::Continue(());
+    };
+    let known = filled(record, state).and_then(State::named);
+    report.demand(TRACE_STATE, known.is_some(), state.unwrap_or(body))
 }

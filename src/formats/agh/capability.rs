@@ -2,19 +2,16 @@
 
 use std::ops::ControlFlow;
 
-use super::body::{Is, filled, has_blank, members};
-use super::fail;
-use crate::formats::values::Value;
+use super::body::{Is, filled, member, members};
+use super::grammar::is_blank;
+use super::{BODY_MISSING_FIELD, CAPABILITY_DIGEST, CAPABILITY_REQUIREMENTS, CAPABILITY_UNWRAPPED};
+use crate::credentials::canonical::Buffers;
+use crate::credentials::canonical::capability::first_repeated;
+use crate::credentials::digest::capability_fits;
+use crate::formats::record::Record;
+use crate::formats::rule::Report;
 use crate::program::Observer;
 use crate::tape::NodeIndex;
-use crate::verdict::Reason;
-
-/// Memory for comparing requirements; grows to what is needed and is used again.
-#[derive(Debug, Default)]
-pub(super) struct Scratch {
-    /// Nodes of the requirements in byte order of their texts.
-    sorted: Vec<NodeIndex>,
-}
 
 const CAPABILITY: [(&str, Is); 11] = [
     ("id", Is::Text),
@@ -32,44 +29,37 @@ const CAPABILITY: [(&str, Is); 11] = [
 
 /// Checks what stands in `body.capability`.
 pub(super) fn check<O: Observer>(
-    body: Value<'_>,
-    scratch: &mut Scratch,
-    observer: &mut O,
+    record: &Record<'_>,
+    body: NodeIndex,
+    buffers: &mut Buffers,
+    report: &mut Report<'_, O>,
 ) -> ControlFlow<()> {
-    if body.member("capability").is_none() {
-        return fail(observer, Reason::CapabilityUnwrapped, body.at());
-    }
-    let Some([capability]) = members(body, &[("capability", Is::Object)], observer)? else { return ControlFlow::Continue(()) };
-    let Some(capability) = capability else {
-        return fail(observer, Reason::BodyMissingField, body.at());
+    let wrapped = member(record, body, "capability").is_some();
+    report.demand(CAPABILITY_UNWRAPPED, wrapped, body)?;
+    let capability = match members(record, body, &[("capability", Is::Object)], report)? {
+        Some([Some(capability)]) => capability,
+        // Null is there, and holds nothing of what is needed.
+        Some([None]) if wrapped => return report.broken(BODY_MISSING_FIELD, body),
+        _ => return ControlFlow::Continue(()),
     };
-    let Some([id, summary, outcome, digest, .., requirements]) = members(capability, &CAPABILITY, observer)? else { return ControlFlow::Continue(()) };
+    let Some([id, summary, outcome, digest, .., requirements]) =
+        members(record, capability, &CAPABILITY, report)?
+    else {
+        return ControlFlow::Continue(());
+    };
     for text in [id, summary, outcome, digest] {
-        if filled(text).is_none() {
-            fail(observer, Reason::BodyMissingField, text.unwrap_or(capability).at())?;
+        report.demand(BODY_MISSING_FIELD, filled(record, text).is_some(), text.unwrap_or(capability))?;
+    }
+    let blank = |item: &NodeIndex| record.text_at(*item).is_none_or(is_blank);
+    let wrong = requirements.and_then(|list| {
+        record.items(list).find(blank).or_else(|| first_repeated(record.tape, list, buffers))
+    });
+    report.demand(CAPABILITY_REQUIREMENTS, wrong.is_none(), wrong.unwrap_or(capability))?;
+    match digest.and_then(|at| record.text_at(at)) {
+        Some(text) if report.wants(CAPABILITY_DIGEST) => {
+            let holds = capability_fits(record.tape, capability, text, buffers);
+            report.demand(CAPABILITY_DIGEST, holds, digest.unwrap_or(capability))
         }
+        _ => ControlFlow::Continue(()),
     }
-    if let Some(requirements) = requirements
-        && let Some(at) = wrong_requirement(requirements, scratch)
-    {
-        fail(observer, Reason::CapabilityRequirements, at)?;
-    }
-    ControlFlow::Continue(())
-}
-
-/// A requirement that is blank, or that stands there twice.
-fn wrong_requirement(requirements: Value<'_>, scratch: &mut Scratch) -> Option<NodeIndex> {
-    if let Some(blank) = has_blank(requirements) {
-        return Some(blank);
-    }
-    // Sorting bounds the work on a list that fills a whole payload; comparing each with each would not.
-    let text = |at: NodeIndex| Value::new(requirements.tape(), at).text().map_or("", str::trim);
-    let sorted = &mut scratch.sorted;
-    sorted.clear();
-    sorted.extend(requirements.items().map(Value::at));
-    sorted.sort_unstable_by(|left, right| text(*left).cmp(text(*right)).then(left.cmp(right)));
-    sorted.windows(2).find_map(|pair| match pair {
-        [left, right] if text(*left) == text(*right) => Some(*right),
-        _ => None,
-    })
 }

@@ -2,74 +2,81 @@
 
 use std::ops::ControlFlow;
 
-use super::fields::{Envelope, Field};
 use super::grammar::{is_blank, is_direct_id, is_reference_thread_id, is_work_id};
-use super::settings::{Settings, ThreadGrammar};
-use super::{MessageKind, fail};
+use super::members::{Envelope, Member, ROOT};
+use super::{
+    CONTAINER_CONFLICT, DIRECT_ID_GRAMMAR, DIRECT_ID_REQUIRED, DISCOVERY, MessageKind, SURFACE,
+    THREAD_ID_BLANK, THREAD_ID_GRAMMAR, THREAD_ID_REQUIRED, WORK_ID_GRAMMAR, WORK_ID_REQUIRED,
+};
+use crate::config::{Agh, ThreadGrammar};
+use crate::formats::rule::Report;
 use crate::program::Observer;
-use crate::verdict::Reason;
 
 /// Discovery stands outside conversations; every other kind names exactly one container.
 pub(super) fn check<O: Observer>(
     envelope: &Envelope<'_>,
     kind: MessageKind,
-    settings: &Settings,
-    observer: &mut O,
+    knobs: &Agh,
+    report: &mut Report<'_, O>,
 ) -> ControlFlow<()> {
     if kind.is_discovery() {
-        return discovery(envelope, observer);
+        return discovery(envelope, report);
     }
-    surface(envelope, settings, observer)?;
-    match envelope.text(Field::WorkId) {
-        Some(work) if !is_work_id(work) => {
-            fail(observer, Reason::WorkIdGrammar, envelope.place(Field::WorkId))
+    surface(envelope, knobs, report)?;
+    match envelope.text(Member::WorkId) {
+        Some(work) => report.demand(WORK_ID_GRAMMAR, is_work_id(work), envelope.place(Member::WorkId)),
+        // A work id that is no text has failed before.
+        None => {
+            let holds = !kind.needs_work() || envelope.present(Member::WorkId).is_some_and(|at| envelope.record.text_at(at).is_none());
+            report.demand(WORK_ID_REQUIRED, holds, ROOT)
         }
-        None if kind.needs_work() => fail(observer, Reason::WorkIdRequired, envelope.root().at()),
-        _ => ControlFlow::Continue(()),
     }
 }
 
 /// Greetings and look-ups carry no member of a conversation, not even an empty one.
-fn discovery<O: Observer>(envelope: &Envelope<'_>, observer: &mut O) -> ControlFlow<()> {
-    for field in [Field::Surface, Field::ThreadId, Field::DirectId, Field::WorkId] {
-        if envelope.text(field).is_some() {
-            fail(observer, Reason::DiscoveryConversationField, envelope.place(field))?;
-        }
+fn discovery<O: Observer>(envelope: &Envelope<'_>, report: &mut Report<'_, O>) -> ControlFlow<()> {
+    for member in [Member::Surface, Member::ThreadId, Member::DirectId, Member::WorkId] {
+        report.demand(DISCOVERY, envelope.text(member).is_none(), envelope.place(member))?;
     }
     ControlFlow::Continue(())
 }
 
 /// The surface names the container that must be there, and the other one must not.
-fn surface<O: Observer>(envelope: &Envelope<'_>, settings: &Settings, observer: &mut O) -> ControlFlow<()> {
-    let other = match envelope.text(Field::Surface) {
+fn surface<O: Observer>(
+    envelope: &Envelope<'_>,
+    knobs: &Agh,
+    report: &mut Report<'_, O>,
+) -> ControlFlow<()> {
+    let other = match envelope.text(Member::Surface) {
         Some("thread") => {
-            match envelope.text(Field::ThreadId) {
-                Some(thread) if is_thread_id(thread, settings) => {}
-                _ => fail(observer, Reason::ThreadIdRequired, envelope.place(Field::ThreadId))?,
-            }
-            Field::DirectId
+            thread(envelope, knobs, report)?;
+            Member::DirectId
         }
         Some("direct") => {
-            match envelope.text(Field::DirectId) {
-                Some(room) if is_direct_id(room) => {}
-                Some(_) => fail(observer, Reason::DirectIdGrammar, envelope.place(Field::DirectId))?,
-                None => fail(observer, Reason::DirectIdRequired, envelope.root().at())?,
+            let at = envelope.place(Member::DirectId);
+            match envelope.text(Member::DirectId) {
+                Some(room) => report.demand(DIRECT_ID_GRAMMAR, is_direct_id(room), at)?,
+                None => report.broken(DIRECT_ID_REQUIRED, at)?,
             }
-            Field::ThreadId
+            Member::ThreadId
         }
-        _ => return fail(observer, Reason::Surface, envelope.place(Field::Surface)),
+        _ => return report.broken(SURFACE, envelope.place(Member::Surface)),
     };
-    if envelope.text(other).is_some() {
-        fail(observer, Reason::ContainerConflict, envelope.place(other))?;
-    }
-    ControlFlow::Continue(())
+    report.demand(CONTAINER_CONFLICT, envelope.text(other).is_none(), envelope.place(other))
 }
 
-/// The page asks for one character, the reference's default for one that is not blank, its own code for a pattern.
-fn is_thread_id(thread: &str, settings: &Settings) -> bool {
-    match settings.thread_grammar {
-        ThreadGrammar::Reference => is_reference_thread_id(thread),
-        ThreadGrammar::Any if settings.reference => !is_blank(thread),
-        ThreadGrammar::Any => !thread.is_empty(),
+/// The page asks for one character, the reference for one that is not blank, and its code for a pattern.
+fn thread<O: Observer>(
+    envelope: &Envelope<'_>,
+    knobs: &Agh,
+    report: &mut Report<'_, O>,
+) -> ControlFlow<()> {
+    let at = envelope.place(Member::ThreadId);
+    let thread = envelope.text(Member::ThreadId).unwrap_or_default();
+    if thread.is_empty() {
+        return report.broken(THREAD_ID_REQUIRED, at);
     }
+    report.demand(THREAD_ID_BLANK, !is_blank(thread), at)?;
+    let holds = knobs.thread_grammar == ThreadGrammar::Any || is_reference_thread_id(thread);
+    report.demand(THREAD_ID_GRAMMAR, holds, at)
 }

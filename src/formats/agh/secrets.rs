@@ -4,34 +4,36 @@
 //! unless a setting asks for it. White space and word characters are ASCII's. Everything is a walk over bytes with a
 //! bounded look ahead; nothing is copied.
 
-use crate::formats::values::Value;
-use crate::tape::NodeIndex;
+use crate::formats::record::Record;
+use crate::tape::{Node, NodeIndex, StaticNode};
 
-/// The first secret in a body, where names of members are looked at, too.
-pub(super) fn in_value(value: Value<'_>) -> Option<NodeIndex> {
-    if let Some(text) = value.text() {
-        return is_secret_text(text).then_some(value.at());
+/// The first secret in a value, where names of members are looked at, too.
+pub(super) fn in_value(record: &Record<'_>, at: NodeIndex) -> Option<NodeIndex> {
+    if let Some(text) = record.text_at(at) {
+        return is_secret_text(text).then_some(at);
     }
-    value
-        .members()
-        .find_map(|(name, value)| {
-            let secret = is_secret_text(name) || (is_secret_name(name) && is_filled(value));
-            if secret { Some(value.at()) } else { in_value(value) }
-        })
-        .or_else(|| value.items().find_map(in_value))
+    let in_member = |(name, at)| {
+        let secret = is_secret_text(name) || (is_secret_name(name) && is_filled(record, at));
+        if secret { Some(at) } else { in_value(record, at) }
+    };
+    record
+        .members(at)
+        .find_map(in_member)
+        .or_else(|| record.items(at).find_map(|item| in_value(record, item)))
 }
 
 /// The first secret in the values of a proof or an extension, whose own member names are free.
-pub(super) fn in_members(object: Value<'_>) -> Option<NodeIndex> {
-    object.members().find_map(|(_, value)| in_value(value))
+pub(super) fn in_members(record: &Record<'_>, object: NodeIndex) -> Option<NodeIndex> {
+    record.members(object).find_map(|(_, at)| in_value(record, at))
 }
 
 /// Whether a value can hold a secret at all: numbers and booleans can.
-fn is_filled(value: Value<'_>) -> bool {
-    match value.text() {
-        Some(text) => !text.trim().is_empty(),
-        None if value.is_object() || value.is_array() => value.len() > 0,
-        None => !value.is_null(),
+fn is_filled(record: &Record<'_>, at: NodeIndex) -> bool {
+    match record.value(at) {
+        Some(Node::String(text)) => !text.trim().is_empty(),
+        Some(Node::Object { len, .. } | Node::Array { len, .. }) => len > 0,
+        Some(Node::Static(value)) => value != StaticNode::Null,
+        None => false,
     }
 }
 
@@ -240,6 +242,7 @@ fn is_word(byte: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::formats::fields::Fields;
     use crate::tape::Parser;
 
     #[test]
@@ -316,6 +319,15 @@ mod tests {
         }
     }
 
+    fn finds(text: &str, scan: impl Fn(&Record<'_>, NodeIndex) -> Option<NodeIndex>) -> bool {
+        let fields = Fields::default();
+        Parser::new(64).parse(text.as_bytes(), |tape| {
+            let tape = tape.unwrap();
+            let record = Record { tape, payload: text.as_bytes(), fields: &fields, now: None, key: None };
+            scan(&record, NodeIndex(0)).is_some()
+        })
+    }
+
     #[test]
     fn values() {
         for (body, secret) in [
@@ -331,12 +343,9 @@ mod tests {
             (r#"{"a":[{"Bearer x":1}]}"#, true),
             (r#"{"a":[{"b":[1,"c"]}],"d":{"e":null}}"#, false),
         ] {
-            let found = Parser::new(64).parse(body.as_bytes(), |tape| in_value(Value::root(tape.unwrap())));
-            assert_eq!(found.is_some(), secret, "{body}");
+            assert_eq!(finds(body, in_value), secret, "{body}");
         }
-        let found = |text: &str| {
-            Parser::new(64).parse(text.as_bytes(), |tape| in_members(Value::root(tape.unwrap())).is_some())
-        };
+        let found = |text| finds(text, in_members);
         assert!(!found(r#"{"password":"x"}"#), "names at the first level are free");
         assert!(found(r#"{"acme":{"password":"x"}}"#));
     }

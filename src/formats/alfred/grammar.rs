@@ -8,9 +8,10 @@ pub(super) fn is_uuid_v4(text: &str) -> bool {
         && matches!(text.as_bytes().get(19), Some(b'8' | b'9' | b'a' | b'b' | b'A' | b'B'))
 }
 
-/// A number in digits, or the part of a version that is one, without a leading zero.
-pub(super) fn has_leading_zero(version: &str) -> bool {
-    version.split('.').any(|part| part.len() > 1 && part.starts_with('0'))
+/// Whether a date-time has a fraction of a second that microseconds cannot hold.
+pub(super) fn has_finer_than_micros(date_time: &str) -> bool {
+    let fraction = date_time.split_once('.').map_or("", |(_, fraction)| fraction);
+    fraction.bytes().take_while(u8::is_ascii_digit).skip(6).any(|digit| digit != b'0')
 }
 
 /// Whether a version's first part is `major`. The parts are digits of any length and are never made numbers: leading
@@ -114,10 +115,10 @@ mod tests {
         ] {
             assert_eq!(has_major(version, major), holds, "{version} {major}");
         }
-        assert!(has_leading_zero("02.1.0"));
-        assert!(has_leading_zero("2.01.0"));
-        assert!(has_leading_zero("2.1.00"));
-        assert!(!has_leading_zero("0.10.0"));
+        assert!(has_finer_than_micros("2025-05-13T14:36:00.0000001Z"));
+        assert!(!has_finer_than_micros("2025-05-13T14:36:00.0000000+01:00"));
+        assert!(!has_finer_than_micros("2025-05-13T14:36:00.123456Z"));
+        assert!(!has_finer_than_micros("2025-05-13T14:36:00Z"));
     }
 
     #[test]

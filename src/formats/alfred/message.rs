@@ -3,7 +3,30 @@
 //! The shape has been checked when this is read: what is there has its type. In the profile lenient an optional member
 //! of the envelope may be null, which counts as absent.
 
-use crate::formats::values::Value;
+use crate::formats::fields::{Field, fields};
+use crate::formats::record::Record;
+use crate::tape::NodeIndex;
+
+fields! {
+    ID "/envelope/metadata/id";
+    VERSION "/envelope/metadata/version";
+    TIMESTAMP "/envelope/metadata/timestamp";
+    CORRELATION_ID "/envelope/metadata/correlation_id";
+    TRACE_ID "/envelope/metadata/trace_id";
+    SOURCE_AGENT "/envelope/routing/source/agent_id";
+    SOURCE_SERVICE "/envelope/routing/source/service_id";
+    DESTINATION_AGENT "/envelope/routing/destination/agent_id";
+    DESTINATION_SERVICE "/envelope/routing/destination/service_id";
+    REPLY_TO "/envelope/routing/reply_to";
+    SECURITY "/envelope/security";
+    AUTH_TOKEN "/envelope/security/auth_token";
+    SIGNATURE "/envelope/security/signature";
+    TENANT_ID "/envelope/security/tenant_id";
+    MESSAGE "/message";
+    TYPE "/message/type";
+    INTENT "/message/intent";
+    PAYLOAD "/message/payload";
+}
 
 /// What a message is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +62,7 @@ impl MessageType {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Text<'a> {
     pub(super) text: &'a str,
-    pub(super) value: Value<'a>,
+    pub(super) at: NodeIndex,
 }
 
 /// One end of a message.
@@ -60,48 +83,43 @@ pub(super) struct Message<'a> {
     pub(super) source: End<'a>,
     pub(super) destination: End<'a>,
     pub(super) reply_to: Option<Text<'a>>,
+    pub(super) security_at: NodeIndex,
     pub(super) auth_token: Text<'a>,
     pub(super) signature: Option<Text<'a>>,
+    /// The signature's node even where it is null: it is never among the signed bytes.
+    pub(super) signature_at: Option<NodeIndex>,
     pub(super) tenant_id: Option<Text<'a>>,
-    pub(super) message: Value<'a>,
+    pub(super) message_at: NodeIndex,
     pub(super) message_type: MessageType,
     pub(super) intent: Text<'a>,
-    pub(super) payload: Option<Value<'a>>,
+    pub(super) payload: Option<NodeIndex>,
 }
 
 impl<'a> Message<'a> {
     /// Reads an envelope that has its shape; `None` if it has not.
-    pub(super) fn read(root: Value<'a>) -> Option<Self> {
-        let envelope = root.member("envelope")?;
-        let metadata = envelope.member("metadata")?;
-        let routing = envelope.member("routing")?;
-        let security = envelope.member("security")?;
-        let message = root.member("message")?;
-        let end = |name| {
-            let end = routing.member(name)?;
-            Some(End { agent: text(end, "agent_id")?, service: text(end, "service_id") })
+    pub(super) fn read(record: &Record<'a>) -> Option<Self> {
+        let text = |field: Field| {
+            let at = record.node(field)?;
+            Some(Text { text: record.text_at(at)?, at })
         };
         Some(Self {
-            id: text(metadata, "id")?,
-            version: text(metadata, "version")?,
-            timestamp: text(metadata, "timestamp")?,
-            correlation_id: text(metadata, "correlation_id"),
-            trace_id: text(metadata, "trace_id"),
-            source: end("source")?,
-            destination: end("destination")?,
-            reply_to: text(routing, "reply_to"),
-            auth_token: text(security, "auth_token")?,
-            signature: text(security, "signature"),
-            tenant_id: text(security, "tenant_id"),
-            message,
-            message_type: MessageType::named(text(message, "type")?.text)?,
-            intent: text(message, "intent")?,
-            payload: message.member("payload"),
+            id: text(ID)?,
+            version: text(VERSION)?,
+            timestamp: text(TIMESTAMP)?,
+            correlation_id: text(CORRELATION_ID),
+            trace_id: text(TRACE_ID),
+            source: End { agent: text(SOURCE_AGENT)?, service: text(SOURCE_SERVICE) },
+            destination: End { agent: text(DESTINATION_AGENT)?, service: text(DESTINATION_SERVICE) },
+            reply_to: text(REPLY_TO),
+            security_at: record.node(SECURITY)?,
+            auth_token: text(AUTH_TOKEN)?,
+            signature: text(SIGNATURE),
+            signature_at: record.node(SIGNATURE),
+            tenant_id: text(TENANT_ID),
+            message_at: record.node(MESSAGE)?,
+            message_type: MessageType::named(text(TYPE)?.text)?,
+            intent: text(INTENT)?,
+            payload: record.node(PAYLOAD),
         })
     }
-}
-
-fn text<'a>(object: Value<'a>, name: &str) -> Option<Text<'a>> {
-    let value = object.member(name)?;
-    Some(Text { text: value.text()?, value })
 }

@@ -1,10 +1,11 @@
 //! The nineteen top-level members of agh: what each must be, and where each stands in one envelope.
 //!
-//! One pass over the top level finds them all; the rules then ask by [`Field`]. What null, blank and surrounding white
+//! One pass over the top level finds them all; the rules then ask by [`Member`]. What null, blank and surrounding white
 //! space mean depends on settings and is decided here, once.
 
 use super::grammar::is_blank;
-use crate::formats::values::Value;
+use crate::formats::record::Record;
+use crate::tape::NodeIndex;
 
 /// What a member must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,36 +26,36 @@ pub(super) enum Null {
     BySetting,
 }
 
-macro_rules! fields {
-    ($($field:ident $name:literal $kind:ident $null:ident;)*) => {
+macro_rules! members {
+    ($($member:ident $name:literal $kind:ident $null:ident;)*) => {
         /// A known top-level member, in the order in which members are checked.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(super) enum Field {
-            $($field,)*
+        pub(super) enum Member {
+            $($member,)*
         }
 
-        impl Field {
-            pub(super) const ALL: &'static [Self] = &[$(Self::$field,)*];
+        impl Member {
+            pub(super) const ALL: &'static [Self] = &[$(Self::$member,)*];
 
             fn named(name: &str) -> Option<Self> {
                 match name {
-                    $($name => Some(Self::$field),)*
+                    $($name => Some(Self::$member),)*
                     _ => None,
                 }
             }
 
             pub(super) fn kind(self) -> Kind {
-                match self { $(Self::$field => Kind::$kind,)* }
+                match self { $(Self::$member => Kind::$kind,)* }
             }
 
             pub(super) fn null(self) -> Null {
-                match self { $(Self::$field => Null::$null,)* }
+                match self { $(Self::$member => Null::$null,)* }
             }
         }
     };
 }
 
-fields! {
+members! {
     Protocol "protocol" Text Refused;
     Id "id" Text Refused;
     WorkspaceId "workspace_id" Text Refused;
@@ -76,7 +77,7 @@ fields! {
     Ext "ext" Object BySetting;
 }
 
-impl Field {
+impl Member {
     /// Whether every envelope has it.
     pub(super) fn is_required(self) -> bool {
         self.null() == Null::Refused
@@ -87,94 +88,96 @@ impl Field {
 const LEGACY: &str = "interaction_id";
 
 /// One envelope's top-level members.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(super) struct Envelope<'a> {
-    root: Value<'a>,
-    values: [Option<Value<'a>>; Field::ALL.len()],
+    pub(super) record: Record<'a>,
+    places: [Option<NodeIndex>; Member::ALL.len()],
     /// The member of an older protocol version.
-    legacy: Option<Value<'a>>,
+    legacy: Option<NodeIndex>,
     /// Of the members that nobody knows, the one whose name sorts first.
-    unknown: Option<(&'a str, Value<'a>)>,
+    unknown: Option<(&'a str, NodeIndex)>,
     /// Whether identifiers count without surrounding white space, and blank optional ones as absent.
     trim: bool,
 }
 
 impl<'a> Envelope<'a> {
     /// Finds the members; of a name that stands twice the last one counts.
-    pub(super) fn read(root: Value<'a>, trim: bool) -> Self {
+    pub(super) fn read(record: Record<'a>, trim: bool) -> Self {
         let mut envelope =
-            Self { root, values: [None; Field::ALL.len()], legacy: None, unknown: None, trim };
-        for (name, value) in root.members() {
-            match Field::named(name) {
-                Some(field) => {
-                    if let Some(slot) = envelope.values.get_mut(field as usize) {
-                        *slot = Some(value);
+            Self { record, places: [None; Member::ALL.len()], legacy: None, unknown: None, trim };
+        for (name, at) in record.members(ROOT) {
+            match Member::named(name) {
+                Some(member) => {
+                    if let Some(place) = envelope.places.get_mut(member as usize) {
+                        *place = Some(at);
                     }
                 }
-                None if name == LEGACY => envelope.legacy = Some(value),
-                None => {
-                    if envelope.unknown.is_none_or(|(first, _)| name < first) {
-                        envelope.unknown = Some((name, value));
-                    }
+                None if name == LEGACY => envelope.legacy = Some(at),
+                None if envelope.unknown.is_none_or(|(first, _)| name < first) => {
+                    envelope.unknown = Some((name, at));
                 }
+                None => {}
             }
         }
         envelope
     }
 
-    /// The whole document.
-    pub(super) fn root(&self) -> Value<'a> {
-        self.root
-    }
-
     /// The member of an older protocol version, if it is there.
-    pub(super) fn legacy(&self) -> Option<Value<'a>> {
+    pub(super) fn legacy(&self) -> Option<NodeIndex> {
         self.legacy
     }
 
     /// The first unknown member by name, so that the order of members decides nothing.
-    pub(super) fn first_unknown(&self) -> Option<Value<'a>> {
-        self.unknown.map(|(_, value)| value)
+    pub(super) fn first_unknown(&self) -> Option<NodeIndex> {
+        self.unknown.map(|(_, at)| at)
     }
 
     /// Every unknown member but the first by name, in document order.
-    pub(super) fn other_unknown(&self) -> impl Iterator<Item = Value<'a>> {
+    pub(super) fn other_unknown(&self) -> impl Iterator<Item = NodeIndex> {
         let first = self.unknown.map(|(name, _)| name);
-        self.root
-            .members()
+        self.record
+            .members(ROOT)
             .filter(move |(name, _)| {
-                Some(*name) != first && *name != LEGACY && Field::named(name).is_none()
+                Some(*name) != first && *name != LEGACY && Member::named(name).is_none()
             })
-            .map(|(_, value)| value)
+            .map(|(_, at)| at)
     }
 
     /// The member as it stands there, null included.
-    pub(super) fn raw(&self, field: Field) -> Option<Value<'a>> {
-        self.values.get(field as usize).copied().flatten()
+    pub(super) fn node(&self, member: Member) -> Option<NodeIndex> {
+        self.places.get(member as usize).copied().flatten()
     }
 
     /// The member unless it is absent or null.
-    pub(super) fn present(&self, field: Field) -> Option<Value<'a>> {
-        self.raw(field).filter(|value| !value.is_null())
+    pub(super) fn present(&self, member: Member) -> Option<NodeIndex> {
+        self.node(member).filter(|at| !self.record.is_null(*at))
+    }
+
+    /// The member if it is an object.
+    pub(super) fn object(&self, member: Member) -> Option<NodeIndex> {
+        self.node(member).filter(|at| self.record.is_object(*at))
     }
 
     /// The member's text; `None` if it is absent, null or no string.
-    pub(super) fn text(&self, field: Field) -> Option<&'a str> {
-        let text = self.present(field)?.text()?;
+    pub(super) fn text(&self, member: Member) -> Option<&'a str> {
+        let text = self.record.text_at(self.node(member)?)?;
         if !self.trim {
             return Some(text);
         }
         // Whoever trims takes a blank optional identifier for none at all.
-        if is_blank(text) && !field.is_required() { None } else { Some(text.trim()) }
+        if is_blank(text) && !member.is_required() { None } else { Some(text.trim()) }
     }
 
     /// The member's integer; `None` if it is absent, null or no plain integer.
-    pub(super) fn seconds(&self, field: Field) -> Option<i64> {
-        self.present(field)?.integer()
+    pub(super) fn seconds(&self, member: Member) -> Option<i64> {
+        self.record.integer_at(self.node(member)?)
     }
 
     /// Where the member stands, or the envelope that lacks it.
-    pub(super) fn place(&self, field: Field) -> crate::tape::NodeIndex {
-        self.raw(field).unwrap_or(self.root).at()
+    pub(super) fn place(&self, member: Member) -> NodeIndex {
+        self.node(member).unwrap_or(ROOT)
     }
 }
+
+/// The document itself.
+pub(super) const ROOT: NodeIndex = NodeIndex(0);

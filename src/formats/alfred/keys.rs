@@ -1,0 +1,70 @@
+//! From settings to what verifies tokens and signatures.
+
+use serde_json::json;
+
+use crate::clock::Timestamp;
+use crate::config::{self, Profile, SecretKeys};
+use crate::credentials::jwt::{Jwks, TokenRules, Verifier};
+use crate::credentials::keys::{Encoding, KeyError, KeyRing, Period, Secret};
+use crate::credentials::mac::AlfredKeys;
+use crate::formats::compiled::FormatError;
+
+/// What verifies tokens; nothing where no public keys are configured.
+pub(super) fn verifier(knobs: &config::Alfred, profile: Profile) -> Result<Option<Verifier>, FormatError> {
+    if knobs.jwks.keys.is_empty() {
+        return Ok(None);
+    }
+    let keys: Vec<_> = knobs
+        .jwks
+        .keys
+        .iter()
+        .map(|key| json!({"kty": "RSA", "kid": key.kid, "n": key.n, "e": key.e}))
+        .collect();
+    let jwks = Jwks::from_value(&json!({ "keys": keys })).map_err(|error| wrong("jwks", &error.to_string()))?;
+    let given = |text: &str| Some(text).filter(|text| !text.is_empty()).map(Into::into);
+    let rules = TokenRules {
+        issuer: given(&knobs.issuer),
+        audience: given(&knobs.audience),
+        leeway_s: knobs.leeway_s,
+        lifetime_s_max: knobs.max_lifetime_s,
+        // That tokens say when they were issued, and live for an hour at most, is for production.
+        iat_required: profile == Profile::Strict,
+    };
+    Ok(Some(Verifier::new(jwks, rules)))
+}
+
+/// What verifies signatures: the master key, and keys of single agents.
+pub(super) fn mac_keys(knobs: &config::Alfred) -> Result<AlfredKeys, FormatError> {
+    let mut keys = AlfredKeys::default();
+    let key = "mac_master_key_hex";
+    let failed = |error: KeyError| wrong(key, &error.to_string());
+    if !knobs.mac_master_key_hex.is_empty() {
+        let master = Secret::from_text(knobs.mac_master_key_hex.reveal(), Encoding::Hex, key);
+        keys.masters = KeyRing::of(master.map_err(failed)?);
+    }
+    for (agent, entry) in knobs.registry.iter().filter(|(_, entry)| !entry.mac_keys.is_empty()) {
+        let within = format!("registry.\"{agent}\".mac_key");
+        let ring = key_ring(&entry.mac_keys).map_err(|error| wrong(&within, &error.to_string()))?;
+        keys.agents.insert(agent.into(), ring);
+    }
+    Ok(keys)
+}
+
+fn key_ring(keys: &SecretKeys) -> Result<KeyRing, KeyError> {
+    let mut ring = KeyRing::default();
+    for key in &keys.0 {
+        let secret = Secret::from_text(key.secret.reveal(), Encoding::Text, "mac_key")?;
+        // The end that is configured is the first instant at which the key no longer holds.
+        let last = |until: Timestamp| Timestamp::from_micros(until.micros().saturating_sub(1));
+        ring.add(secret, Period { not_before: key.from, not_after: key.until.map(last) })?;
+    }
+    Ok(ring)
+}
+
+fn wrong(key: &str, problem: &str) -> FormatError {
+    FormatError::Key {
+        key: format!("format.alfred.{key}"),
+        found: problem.to_owned(),
+        allowed: "keys that can be used".to_owned(),
+    }
+}
