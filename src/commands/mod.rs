@@ -2,6 +2,7 @@
 
 mod check;
 mod config;
+mod coverage;
 mod demo;
 mod report;
 mod run;

@@ -175,6 +175,11 @@ impl Failure {
 pub trait Observer {
     /// Called once per failure, in the documented order.
     fn failed(&mut self, failure: Failure) -> ControlFlow<()>;
+
+    /// Whether it goes on after a failure.
+    fn wants_all(&self) -> bool {
+        false
+    }
 }
 
 /// Keeps the first failure and stops.
@@ -196,6 +201,10 @@ impl Observer for AllFailures {
     fn failed(&mut self, failure: Failure) -> ControlFlow<()> {
         self.0.push(failure);
         ControlFlow::Continue(())
+    }
+
+    fn wants_all(&self) -> bool {
+        true
     }
 }
 

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tollgate::config::Config;
-use tollgate::formats::{self, Binding};
+use tollgate::formats::Binding;
 use tollgate::judge::{Judge, NoWatch, Payload, Rules, explain};
 use tollgate::verdict::Reason;
 
@@ -53,7 +53,7 @@ fn every_fixture_gets_the_verdict_of_its_name() {
         let shown = fixture.path.display();
         assert_eq!(verdict.reason, fixture.reason, "{shown}");
         if verdict.is_accept() {
-            assert_eq!(formats::name(verdict.format.unwrap()), fixture.format, "{shown}");
+            assert_eq!(rules.format_name(verdict.format.unwrap()), fixture.format, "{shown}");
         }
         let explained = explain(&mut judge, &rules, Binding::Auto, payload);
         assert_eq!(explained.verdict, verdict, "{shown}: both paths agree");

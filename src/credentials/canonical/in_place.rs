@@ -64,15 +64,19 @@ impl Walk<'_> {
     /// Where the value stands, if it stands there in canonical form.
     fn run<F: Form>(&mut self, open: &mut Vec<Frame>) -> Option<std::ops::Range<usize>> {
         let mut at = 0;
-        let mut start = 0;
+        // Where the value begins, and how many containers are open around it.
+        let (mut start, mut around) = (0, usize::MAX);
         let mut top = Frame { end: usize::MAX, is_object: false, is_empty: true, last: (0, 0) };
         loop {
-            while top.end == at {
+            loop {
+                if at == self.within.end && open.len() == around {
+                    return Some(start..self.position);
+                }
+                if top.end != at {
+                    break;
+                }
                 self.expect(if top.is_object { b'}' } else { b']' })?;
                 top = open.pop()?;
-            }
-            if at == self.within.end {
-                return Some(start..self.position);
             }
             let comma = !top.is_empty;
             self.position += usize::from(comma);
@@ -88,7 +92,7 @@ impl Walk<'_> {
                 at += 1;
             }
             if at == self.within.start {
-                start = self.position;
+                (start, around) = (self.position, open.len());
             }
             match *self.tape.nodes().get(at)? {
                 Node::String(text) => self.string(text)?,

@@ -1,0 +1,60 @@
+//! Olympus: personas, routes, attachments.
+
+use std::ops::ControlFlow;
+
+use crate::config::{self, Profile};
+use crate::program::Observer;
+
+use super::compiled::FormatError;
+use super::facts::{Facts, Lifecycle};
+use super::fields::fields;
+use super::record::Record;
+use super::rule::{Report, RuleSet, rules};
+use super::shapes::Edit;
+
+fields! {}
+
+rules! {}
+
+/// Values that are never shown.
+pub(super) const HIDDEN: &[&str] = &[];
+
+/// The format as it is configured.
+pub(super) struct Olympus;
+
+impl Olympus {
+    /// Makes the format ready.
+    pub(super) fn new(_: &config::Olympus, _: Profile) -> Result<Self, FormatError> {
+        Ok(Self)
+    }
+
+    /// The rules whose data is not configured.
+    pub(super) fn lacks(&self) -> RuleSet {
+        RuleSet::default()
+    }
+
+    /// What its settings change in its schema.
+    pub(super) fn edits(&self) -> Vec<Edit> {
+        Vec::new()
+    }
+
+    /// Meaning, in the order of the format.
+    pub(super) fn check<O: Observer>(&self, _: &Record<'_>, _: &mut Report<'_, O>) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    /// Credentials.
+    pub(super) fn authenticate<O: Observer>(&self, _: &Record<'_>, _: &mut Report<'_, O>) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    /// What the gate needs.
+    pub(super) fn facts(&self, record: &Record<'_>) -> Facts {
+        Facts {
+            identity: None,
+            content: [0; 16],
+            keep_until: record.now.unwrap_or_default(),
+            lifecycle: Lifecycle::None,
+        }
+    }
+}
