@@ -15,7 +15,6 @@ use super::{
     WHOIS_REQUEST_PEER_CARD, WHOIS_TYPE,
 };
 use crate::config::Agh;
-use crate::credentials::canonical::Buffers;
 use crate::formats::record::Record;
 use crate::formats::rule::Report;
 use crate::program::Observer;
@@ -87,7 +86,6 @@ pub(super) fn check<O: Observer>(
     envelope: &Envelope<'_>,
     kind: MessageKind,
     knobs: &Agh,
-    buffers: &mut Buffers,
     report: &mut Report<'_, O>,
 ) -> ControlFlow<()> {
     let Some(body) = envelope.object(Member::Body) else { return ControlFlow::Continue(()) };
@@ -96,7 +94,7 @@ pub(super) fn check<O: Observer>(
         MessageKind::Greet => greet(envelope, body, knobs, report),
         MessageKind::Whois => whois(envelope, body, knobs, report),
         MessageKind::Say => say(record, body, report),
-        MessageKind::Capability => capability::check(record, body, buffers, report),
+        MessageKind::Capability => capability::check(record, body, report),
         MessageKind::Receipt => receipt(record, body, report),
         MessageKind::Trace => trace(record, body, report),
     }

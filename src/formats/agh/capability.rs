@@ -27,11 +27,10 @@ const CAPABILITY: [(&str, Is); 11] = [
     ("requirements", Is::Texts),
 ];
 
-/// Checks what stands in `body.capability`.
+/// Checks what stands in `body.capability`; what needs all of it follows in [`verify`].
 pub(super) fn check<O: Observer>(
     record: &Record<'_>,
     body: NodeIndex,
-    buffers: &mut Buffers,
     report: &mut Report<'_, O>,
 ) -> ControlFlow<()> {
     let wrapped = member(record, body, "capability").is_some();
@@ -42,23 +41,31 @@ pub(super) fn check<O: Observer>(
         Some([None]) if wrapped => return report.broken(BODY_MISSING_FIELD, body),
         _ => return ControlFlow::Continue(()),
     };
-    let Some([id, summary, outcome, digest, .., requirements]) =
-        members(record, capability, &CAPABILITY, report)?
-    else {
+    let Some([id, summary, outcome, digest, ..]) = members(record, capability, &CAPABILITY, report)? else {
         return ControlFlow::Continue(());
     };
     for text in [id, summary, outcome, digest] {
         report.demand(BODY_MISSING_FIELD, filled(record, text).is_some(), text.unwrap_or(capability))?;
     }
+    ControlFlow::Continue(())
+}
+
+/// The requirements, each once, then the digest; last of all, since it is worth nothing over a broken body.
+pub(super) fn verify<O: Observer>(
+    record: &Record<'_>,
+    body: NodeIndex,
+    buffers: &mut Buffers,
+    report: &mut Report<'_, O>,
+) -> ControlFlow<()> {
+    let Some(capability) = member(record, body, "capability") else { return ControlFlow::Continue(()) };
     let blank = |item: &NodeIndex| record.text_at(*item).is_none_or(is_blank);
-    let wrong = requirements.and_then(|list| {
+    let wrong = member(record, capability, "requirements").and_then(|list| {
         record.items(list).find(blank).or_else(|| first_repeated(record.tape, list, buffers))
     });
     report.demand(CAPABILITY_REQUIREMENTS, wrong.is_none(), wrong.unwrap_or(capability))?;
-    match digest.and_then(|at| record.text_at(at)) {
-        Some(text) if report.wants(CAPABILITY_DIGEST) => {
-            let holds = capability_fits(record.tape, capability, text, buffers);
-            report.demand(CAPABILITY_DIGEST, holds, digest.unwrap_or(capability))
+    match member(record, capability, "digest").and_then(|at| Some((at, record.text_at(at)?))) {
+        Some((at, text)) if report.wants(CAPABILITY_DIGEST) => {
+            report.demand(CAPABILITY_DIGEST, capability_fits(record.tape, capability, text, buffers), at)
         }
         _ => ControlFlow::Continue(()),
     }

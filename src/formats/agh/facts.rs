@@ -22,7 +22,7 @@ pub(super) fn of(envelope: &Envelope<'_>, kind: Option<MessageKind>, knobs: &Agh
     Facts {
         identity: Some(identity),
         // The protocol knows repetitions only, whatever they carry.
-        content: [0; 16],
+        content: 0,
         keep_until: Timestamp::from_secs(keep_until),
         lifecycle: kind.and_then(|kind| lifecycle(envelope, kind)).unwrap_or(Lifecycle::None),
     }

@@ -7,7 +7,7 @@
 //! | 1 – 2e | names, types, presence, protocol, id, workspace, kind, channel, peers, references | `header` |
 //! | 3 | freshness | `freshness` |
 //! | 4 | surface, thread, room, work | `container` |
-//! | 5 | the body of the kind, the digest of a capability | `body`, `capability` |
+//! | 5 | the body of the kind, then the digest of a capability | `body`, `capability` |
 //! | 5p | policies that are off unless a setting asks for them | `policy`, `secrets` |
 //! | 5v | the proof of the trust profile | `policy` |
 //! | 6a | whether the target is one of ours | `policy` |
@@ -36,7 +36,7 @@ use super::facts::Facts;
 use super::record::Record;
 use super::rule::{Report, RuleSet, rules};
 use super::shapes::Edit;
-use crate::config::{self, DirectBinding, DuplicateNames, Profile, VerifyProof};
+use crate::config::{self, DuplicateNames, Profile};
 use crate::credentials::Scratch;
 use crate::program::Observer;
 use freshness::{Stale, Times};
@@ -166,11 +166,10 @@ impl Agh {
         self.knobs.duplicate_names == DuplicateNames::LastWins
     }
 
-    /// Steps 1 to 5p.
+    /// Steps 1 to 5, as far as they are about meaning.
     pub(super) fn check<O: Observer>(
         &self,
         record: &Record<'_>,
-        scratch: &mut Scratch,
         report: &mut Report<'_, O>,
     ) -> ControlFlow<()> {
         let (envelope, knobs) = (self.envelope(record), &self.knobs);
@@ -182,24 +181,24 @@ impl Agh {
         self.freshness(&envelope, report)?;
         let Some(kind) = kind else { return ControlFlow::Continue(()) };
         container::check(&envelope, kind, knobs, report)?;
-        body::check(&envelope, kind, knobs, &mut scratch.canonical, report)?;
-        policy::gates(&envelope, kind, knobs, report)
+        body::check(&envelope, kind, knobs, report)
     }
 
-    /// Steps 5v and 6a.
+    /// The rest of step 5 (the digest of a capability), then 5p, 5v and 6a.
     pub(super) fn authenticate<O: Observer>(
         &self,
         record: &Record<'_>,
         scratch: &mut Scratch,
         report: &mut Report<'_, O>,
     ) -> ControlFlow<()> {
-        if self.knobs.verify_proof == VerifyProof::Off
-            && self.knobs.local_peers.is_empty()
-            && self.knobs.direct_binding == DirectBinding::Filter
-        {
-            return ControlFlow::Continue(());
-        }
         let envelope = self.envelope(record);
+        let kind = envelope.text(Member::Kind).and_then(MessageKind::named);
+        if let (Some(MessageKind::Capability), Some(body)) = (kind, envelope.object(Member::Body)) {
+            capability::verify(record, body, &mut scratch.canonical, report)?;
+        }
+        if let Some(kind) = kind {
+            policy::gates(&envelope, kind, &self.knobs, report)?;
+        }
         policy::verify(&envelope, &self.knobs, &mut scratch.canonical, report)?;
         policy::target(&envelope, &self.knobs, report)
     }

@@ -4,7 +4,7 @@ use super::Alfred;
 use super::message::{Message, MessageType};
 use super::registry::plain_intent;
 use crate::clock::Timestamp;
-use crate::credentials::Scratch;
+use crate::credentials::{Scratch, digest};
 use crate::formats::facts::{Exchange, Facts, Lifecycle, digest_of};
 use crate::formats::record::Record;
 
@@ -13,7 +13,7 @@ pub(super) fn of(record: &Record<'_>, alfred: &Alfred, scratch: &mut Scratch) ->
     let Some(message) = Message::read(record) else {
         return Facts {
             identity: None,
-            content: [0; 16],
+            content: 0,
             keep_until: record.now.unwrap_or_default(),
             lifecycle: Lifecycle::None,
         };
@@ -22,7 +22,7 @@ pub(super) fn of(record: &Record<'_>, alfred: &Alfred, scratch: &mut Scratch) ->
     Facts {
         // An id in other letter case is the same id, whoever sends it.
         identity: Some(digest_of(&[&lower(message.id.text)])),
-        content: digest_of(&[record.payload]),
+        content: digest::content_tag(record.payload),
         keep_until: time.plus_secs(alfred.knobs.dedup_keep_s),
         lifecycle: exchange(record, &message, alfred, scratch),
     }

@@ -2,12 +2,11 @@
 
 use serde_json::json;
 
-use crate::clock::Timestamp;
-use crate::config::{self, Profile, SecretKeys};
+use crate::config::{self, Profile};
 use crate::credentials::jwt::{Jwks, TokenRules, Verifier};
-use crate::credentials::keys::{Encoding, KeyError, KeyRing, Period, Secret};
+use crate::credentials::keys::{Encoding, KeyError, KeyRing, Secret};
 use crate::credentials::mac::AlfredKeys;
-use crate::formats::compiled::FormatError;
+use crate::formats::compiled::{FormatError, ring};
 
 /// What verifies tokens; nothing where no public keys are configured.
 pub(super) fn verifier(knobs: &config::Alfred, profile: Profile) -> Result<Option<Verifier>, FormatError> {
@@ -43,22 +42,10 @@ pub(super) fn mac_keys(knobs: &config::Alfred) -> Result<AlfredKeys, FormatError
         keys.masters = KeyRing::of(master.map_err(failed)?);
     }
     for (agent, entry) in knobs.registry.iter().filter(|(_, entry)| !entry.mac_keys.is_empty()) {
-        let within = format!("registry.\"{agent}\".mac_key");
-        let ring = key_ring(&entry.mac_keys).map_err(|error| wrong(&within, &error.to_string()))?;
-        keys.agents.insert(agent.into(), ring);
+        let within = format!("format.alfred.registry.\"{agent}\".mac_key");
+        keys.agents.insert(agent.into(), ring(&within, &entry.mac_keys, Encoding::Text)?);
     }
     Ok(keys)
-}
-
-fn key_ring(keys: &SecretKeys) -> Result<KeyRing, KeyError> {
-    let mut ring = KeyRing::default();
-    for key in &keys.0 {
-        let secret = Secret::from_text(key.secret.reveal(), Encoding::Text, "mac_key")?;
-        // The end that is configured is the first instant at which the key no longer holds.
-        let last = |until: Timestamp| Timestamp::from_micros(until.micros().saturating_sub(1));
-        ring.add(secret, Period { not_before: key.from, not_after: key.until.map(last) })?;
-    }
-    Ok(ring)
 }
 
 fn wrong(key: &str, problem: &str) -> FormatError {

@@ -140,7 +140,6 @@ impl Alfred {
     pub(super) fn check<O: Observer>(
         &self,
         record: &Record<'_>,
-        _: &mut Scratch,
         report: &mut Report<'_, O>,
     ) -> ControlFlow<()> {
         let Some(message) = Message::read(record) else { return ControlFlow::Continue(()) };
