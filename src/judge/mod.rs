@@ -19,17 +19,19 @@ pub use input::{Input, Payload};
 pub use rules::{Rules, RulesError};
 pub use watch::{NoWatch, StageWatch, Watch};
 
+use crate::credentials;
 use crate::formats::{Binding, Facts, Fields, Record, RuleSet};
 use crate::histograms::Stage;
 use crate::program::{self, AllFailures, FirstFailure, Observer};
 use crate::tape::{Malformed, NodeIndex, Parser, Tape};
 use crate::verdict::{FormatId, Reason, Verdict};
-use steps::{admit, credentials, identify, meaning, refuse, shape};
+use steps::{admit, identify, meaning, refuse, shape};
 
 /// One worker's judge: the rules are shared, the memory is its own.
 pub struct Judge {
     parser: Parser,
     scratch: program::Scratch,
+    secrets: credentials::Scratch,
     fields: Fields,
     /// Whether facts are made of records that hold.
     makes_facts: bool,
@@ -51,6 +53,7 @@ impl Judge {
         Self {
             parser: Parser::new(usize::from(rules.limits().depth_max)),
             scratch: program::Scratch::default(),
+            secrets: credentials::Scratch::default(),
             fields: Fields::default(),
             makes_facts: false,
             facts: None,
@@ -102,7 +105,7 @@ impl Judge {
         watch: &mut W,
         with_tape: impl FnOnce(Tape<'_>, &mut O),
     ) -> Walked {
-        let Self { parser, scratch, fields, makes_facts, .. } = self;
+        let Self { parser, scratch, secrets, fields, makes_facts, .. } = self;
         let mut walked = Walked { format: None, unchecked: RuleSet::default(), facts: None };
         let payload = match admit(rules, input.payload) {
             Ok(payload) => payload,
@@ -128,10 +131,11 @@ impl Judge {
                     let mut report = format.report(observer);
                     held = meaning(format, &record, &mut report, watch);
                     if held.is_continue() {
-                        held = credentials(format, &record, &mut report, watch);
+                        held = steps::credentials(format, &record, secrets, &mut report, watch);
                     }
                     walked.unchecked = report.unchecked_rules();
-                    walked.facts = (*makes_facts && held.is_continue()).then(|| format.facts(&record));
+                    walked.facts =
+                        (*makes_facts && held.is_continue()).then(|| format.facts(&record, secrets));
                 }
             }
             with_tape(tape, observer);

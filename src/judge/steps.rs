@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::{Payload, Rules, Watch};
+use crate::credentials;
 use crate::formats::{Binding, Claimed, Compiled, Record, Report};
 use crate::histograms::Stage;
 use crate::program::{self, Failure, Observer};
@@ -83,10 +84,11 @@ pub(super) fn meaning<O: Observer, W: Watch>(
 pub(super) fn credentials<O: Observer, W: Watch>(
     format: &Compiled,
     record: &Record<'_>,
+    scratch: &mut credentials::Scratch,
     report: &mut Report<'_, O>,
     watch: &mut W,
 ) -> ControlFlow<()> {
-    let held = format.authenticate(record, report);
+    let held = format.authenticate(record, scratch, report);
     watch.lap(Stage::Credentials);
     held
 }
