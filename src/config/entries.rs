@@ -16,7 +16,7 @@ pub struct SecretKey {
     pub secret: Secret,
     /// It holds from here on.
     pub from: Option<Timestamp>,
-    /// It holds up to here, exclusive.
+    /// It holds up to here, inclusive.
     pub until: Option<Timestamp>,
 }
 

@@ -246,6 +246,43 @@ impl<'a> Alfred<'a> {
     }
 }
 
+/// How the tag of a plain signature is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TagText {
+    /// 64 lower-case hexadecimal digits.
+    Hex,
+    /// 44 characters of standard Base64.
+    Base64,
+}
+
+/// Verifies the signature of a format of the user's own: HMAC-SHA256 over the RFC 8785 form without the signature.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "as its neighbours; a format of the user's has nothing to bundle"
+)]
+pub fn verify_plain(
+    keys: &KeyRing,
+    tape: Tape<'_>,
+    payload: &[u8],
+    at: NodeIndex,
+    signature: &str,
+    written: TagText,
+    now: Timestamp,
+    scratch: &mut Scratch,
+) -> Result<(), MacError> {
+    if signature.is_empty() {
+        return Err(MacError::Absent);
+    }
+    let tag = match written {
+        TagText::Hex => tag_from_hex(signature),
+        TagText::Base64 => tag_from_base64(signature),
+    };
+    let tag = tag.ok_or(MacError::Form)?;
+    let Scratch { canonical, keys: cache, .. } = scratch;
+    let form = canonical::jcs(tape, payload, NodeIndex(0), Some(at), canonical)?;
+    verify(keys, cache, now, Derivation::Plain, &form.pieces(), &tag)
+}
+
 fn verify(
     ring: &KeyRing,
     cache: &mut Cache,

@@ -3,6 +3,8 @@
 use std::ops::ControlFlow;
 
 use crate::config::{self, Config, Profile};
+use crate::credentials::Scratch;
+use crate::credentials::keys::{Encoding, KeyError, KeyRing, Period, Secret};
 use crate::program::{CompileError, Documents, Draft, Limits, Observer, Options, Program};
 use crate::tape::Tape;
 
@@ -11,7 +13,9 @@ use super::fields::{FieldTable, Fields};
 use super::record::Record;
 use super::rule::{Report, Rule, RuleSet, Source};
 use super::shapes::{self, Edit};
-use super::{FORMATS, FORMATS_MAX, Facts, Format, agh, alfred, bluelabel, custom, humaninloop, olympus};
+use super::{
+    Binding, FORMATS, FORMATS_MAX, Facts, Format, agh, alfred, bluelabel, custom, humaninloop, olympus,
+};
 
 /// A format that cannot be made ready.
 #[derive(Debug, thiserror::Error)]
@@ -261,6 +265,21 @@ fn named(format: &Format, rules: &'static [Rule], names: &[String]) -> Result<Ru
     }
 }
 
+/// Configured keys as a ring that signatures are tried against.
+pub(super) fn ring(key: &str, keys: &config::SecretKeys, encoding: Encoding) -> Result<KeyRing, FormatError> {
+    let mut ring = KeyRing::default();
+    let unfit = |error: KeyError| FormatError::Key {
+        key: key.to_owned(),
+        found: error.to_string(),
+        allowed: format!("up to {} keys", KeyRing::KEYS_MAX),
+    };
+    for config::SecretKey { secret, from, until } in &keys.0 {
+        let secret = Secret::from_text(secret.reveal(), encoding, key).map_err(unfit)?;
+        ring.add(secret, Period { not_before: *from, not_after: *until }).map_err(unfit)?;
+    }
+    Ok(ring)
+}
+
 fn program_limits(limits: &config::Limits) -> Limits {
     Limits {
         ops_max: limits.schema_ops_max as usize,
@@ -301,6 +320,19 @@ impl Compiled {
     #[must_use]
     pub fn has_wire_reasons(&self) -> bool {
         matches!(self.meaning, Meaning::Agh(_))
+    }
+
+    /// Whether its own steps decide which failure of the shape comes first.
+    #[must_use]
+    pub fn orders_shape(&self) -> bool {
+        matches!(self.meaning, Meaning::Agh(_))
+    }
+
+    /// Whether, under this binding, the last of two members with the same name counts.
+    #[must_use]
+    pub fn keeps_last(&self, binding: Binding) -> bool {
+        let pinned = matches!(binding, Binding::Pinned(formats) if formats.single().is_some());
+        matches!(&self.meaning, Meaning::Agh(agh) if pinned && agh.keeps_last())
     }
 
     /// All its rules.
@@ -366,14 +398,15 @@ impl Compiled {
     pub fn authenticate<O: Observer>(
         &self,
         record: &Record<'_>,
+        scratch: &mut Scratch,
         report: &mut Report<'_, O>,
     ) -> ControlFlow<()> {
-        each!(&self.meaning, format => format.authenticate(record, report))
+        each!(&self.meaning, format => format.authenticate(record, scratch, report))
     }
 
     /// What the gate needs; only for a record that holds.
     #[must_use]
-    pub fn facts(&self, record: &Record<'_>) -> Facts {
-        each!(&self.meaning, format => format.facts(record))
+    pub fn facts(&self, record: &Record<'_>, scratch: &mut Scratch) -> Facts {
+        each!(&self.meaning, format => format.facts(record, scratch))
     }
 }

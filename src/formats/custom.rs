@@ -5,12 +5,15 @@ use std::ops::ControlFlow;
 use serde_json::Value;
 
 use crate::clock::Timestamp;
-use crate::config::{self, Constant, CustomKeys, Detect, TimestampForm};
+use crate::config::{self, Constant, CustomKeys, Detect, SignatureEncoding, TimestampForm};
+use crate::credentials::keys::{Encoding, KeyRing};
+use crate::credentials::mac::{self, MacError, TagText};
+use crate::credentials::{Scratch, Unfit, digest};
 use crate::program::Observer;
 use crate::tape::{Node, NodeIndex, StaticNode, Tape};
 
-use super::compiled::FormatError;
-use super::facts::{Facts, Lifecycle, digest_of};
+use super::compiled::{FormatError, ring};
+use super::facts::{Facts, Lifecycle};
 use super::fields::{Field, behind};
 use super::record::Record;
 use super::rule::{Report, RuleSet, rules};
@@ -26,6 +29,7 @@ rules! {
     FUTURE "future" Future Settings [page strict lenient] "the time is at most `max_skew_s` ahead";
     STALE "stale" Stale Settings [page strict lenient] "the time is at most `max_age_s` ago";
     SIGNED "signed" Unsigned Settings [page strict lenient] "the envelope is signed";
+    SIGNABLE "signable" NumberRange Settings [page strict lenient] "integers of a signed envelope lie within ±(2^53−1)";
     SIGNATURE_HOLDS "signature" BadSignature Settings [page strict lenient] "the signature verifies";
 }
 
@@ -38,6 +42,14 @@ pub(super) struct Custom {
     max_age_s: u32,
     max_skew_s: u32,
     keep_s: u32,
+    signature: Option<Signature>,
+    signature_required: bool,
+}
+
+/// How signatures are verified.
+struct Signature {
+    keys: KeyRing,
+    written: TagText,
 }
 
 impl Custom {
@@ -51,6 +63,8 @@ impl Custom {
             max_age_s: keys.max_age_s,
             max_skew_s: keys.max_skew_s,
             keep_s: keys.dedup_keep_s,
+            signature: signature_of(name, keys)?,
+            signature_required: keys.signature_required,
         })
     }
 
@@ -70,6 +84,9 @@ impl Custom {
         }
         if self.max_age_s == 0 {
             lacks = lacks.with(STALE);
+        }
+        if !self.signature_required {
+            lacks = lacks.with(SIGNED);
         }
         lacks
     }
@@ -115,34 +132,61 @@ impl Custom {
     pub(super) fn authenticate<O: Observer>(
         &self,
         record: &Record<'_>,
+        scratch: &mut Scratch,
         report: &mut Report<'_, O>,
     ) -> ControlFlow<()> {
-        let _ = (record.node(SIGNATURE), report.wants(SIGNED), SIGNATURE_HOLDS);
-        ControlFlow::Continue(())
+        let Some(signature) = &self.signature else { return ControlFlow::Continue(()) };
+        let Some(at) = record.node(SIGNATURE) else { return report.broken(SIGNED, NodeIndex(0)) };
+        let Some(text) = record.text_at(at) else { return report.broken(SIGNATURE_HOLDS, at) };
+        let Signature { keys, written } = signature;
+        let Record { tape, payload, .. } = *record;
+        match mac::verify_plain(keys, tape, payload, at, text, *written, self.now(record), scratch) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(MacError::Absent) => report.broken(SIGNED, at),
+            Err(MacError::Unfit(Unfit::NumberRange)) => report.broken(SIGNABLE, at),
+            Err(_) => report.broken(SIGNATURE_HOLDS, at),
+        }
+    }
+
+    fn now(&self, record: &Record<'_>) -> Timestamp {
+        let sent = || record.node(TIMESTAMP).and_then(|at| self.time(record, at));
+        record.now.or_else(sent).unwrap_or_default()
     }
 
     /// Identity by the id.
-    pub(super) fn facts(&self, record: &Record<'_>) -> Facts {
+    pub(super) fn facts(&self, record: &Record<'_>, _: &mut Scratch) -> Facts {
         let id = record.node(ID).and_then(|node| record.value(node));
         let identity = match id {
-            Some(Node::String(id)) => Some(digest_of(&[self.name.as_bytes(), b"text", id.as_bytes()])),
+            Some(Node::String(id)) => Some(digest::identity(&[self.name.as_bytes(), b"text", id.as_bytes()])),
             Some(Node::Static(StaticNode::I64(id))) => {
-                Some(digest_of(&[self.name.as_bytes(), b"number", &i128::from(id).to_be_bytes()]))
+                Some(digest::identity(&[self.name.as_bytes(), b"number", &i128::from(id).to_be_bytes()]))
             }
             Some(Node::Static(StaticNode::U64(id))) => {
-                Some(digest_of(&[self.name.as_bytes(), b"number", &i128::from(id).to_be_bytes()]))
+                Some(digest::identity(&[self.name.as_bytes(), b"number", &i128::from(id).to_be_bytes()]))
             }
             _ => None,
         };
-        let sent = record.node(TIMESTAMP).and_then(|at| self.time(record, at));
-        let now = record.now.or(sent).unwrap_or_default();
         Facts {
             identity,
-            content: digest_of(&[record.payload]),
-            keep_until: now.plus_secs(self.keep_s),
+            content: digest::content_tag(record.payload),
+            keep_until: self.now(record).plus_secs(self.keep_s),
             lifecycle: Lifecycle::None,
         }
     }
+}
+
+fn signature_of(name: &str, keys: &CustomKeys) -> Result<Option<Signature>, FormatError> {
+    if keys.signature.is_empty() {
+        return Ok(None);
+    }
+    let key = format!("format.{name}.signature_key");
+    Ok(Some(Signature {
+        keys: ring(&key, &keys.signature_key, Encoding::Text)?,
+        written: match keys.signature_encoding {
+            SignatureEncoding::Hex => TagText::Hex,
+            SignatureEncoding::Base64 => TagText::Base64,
+        },
+    }))
 }
 
 /// How envelopes of a user's format are recognised by a member.

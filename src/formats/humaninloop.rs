@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::config::{self, Profile};
+use crate::credentials::{Scratch, digest};
 use crate::program::Observer;
 
 use super::compiled::FormatError;
@@ -44,15 +45,20 @@ impl Input {
     }
 
     /// Credentials.
-    pub(super) fn authenticate<O: Observer>(&self, _: &Record<'_>, _: &mut Report<'_, O>) -> ControlFlow<()> {
+    pub(super) fn authenticate<O: Observer>(
+        &self,
+        _: &Record<'_>,
+        _: &mut Scratch,
+        _: &mut Report<'_, O>,
+    ) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 
     /// What the gate needs.
-    pub(super) fn facts(&self, record: &Record<'_>) -> Facts {
+    pub(super) fn facts(&self, record: &Record<'_>, _: &mut Scratch) -> Facts {
         Facts {
             identity: None,
-            content: [0; 16],
+            content: digest::content_tag(record.payload),
             keep_until: record.now.unwrap_or_default(),
             lifecycle: Lifecycle::None,
         }
@@ -84,15 +90,20 @@ impl Output {
     }
 
     /// Credentials.
-    pub(super) fn authenticate<O: Observer>(&self, _: &Record<'_>, _: &mut Report<'_, O>) -> ControlFlow<()> {
+    pub(super) fn authenticate<O: Observer>(
+        &self,
+        _: &Record<'_>,
+        _: &mut Scratch,
+        _: &mut Report<'_, O>,
+    ) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 
     /// What the gate needs.
-    pub(super) fn facts(&self, record: &Record<'_>) -> Facts {
+    pub(super) fn facts(&self, record: &Record<'_>, _: &mut Scratch) -> Facts {
         Facts {
             identity: None,
-            content: [0; 16],
+            content: digest::content_tag(record.payload),
             keep_until: record.now.unwrap_or_default(),
             lifecycle: Lifecycle::None,
         }

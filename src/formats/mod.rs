@@ -25,7 +25,7 @@ mod shapes;
 
 pub use compiled::{Compiled, FormatError, Lack, compile};
 pub use detect::{Claimed, Claims, Detector};
-pub use facts::{Digest128, Facts, Lifecycle};
+pub use facts::{Exchange, Facts, Lifecycle, WorkStep};
 pub use fields::{Field, FieldTable, Fields};
 pub use record::Record;
 pub use rule::{Report, Rule, RuleId, RuleSet, Source};

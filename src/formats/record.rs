@@ -12,6 +12,8 @@ pub struct Record<'a> {
     pub tape: Tape<'a>,
     /// The payload as it was received.
     pub payload: &'a [u8],
+    /// Whether the schema holds. Only formats whose own steps decide about the shape are asked about records out of it.
+    pub in_shape: bool,
     /// The members that the format's rules look at.
     pub fields: &'a Fields,
     /// The time to judge by; `None` means the envelope's own time, by which it is always fresh.
@@ -52,6 +54,35 @@ impl<'a> Record<'a> {
             Node::String(text) => Some(text),
             _ => None,
         }
+    }
+
+    /// A node's number, if it is written as an integer within 64 bits and a sign: `1.0`, `1e3` and longer integers are
+    /// doubles on the tape.
+    #[must_use]
+    pub fn integer_at(&self, at: NodeIndex) -> Option<i64> {
+        match self.value(at)? {
+            Node::Static(StaticNode::I64(number)) => Some(number),
+            Node::Static(StaticNode::U64(number)) => i64::try_from(number).ok(),
+            _ => None,
+        }
+    }
+
+    /// Whether a node is null.
+    #[must_use]
+    pub fn is_null(&self, at: NodeIndex) -> bool {
+        matches!(self.value(at), Some(Node::Static(StaticNode::Null)))
+    }
+
+    /// Whether a node is an object.
+    #[must_use]
+    pub fn is_object(&self, at: NodeIndex) -> bool {
+        matches!(self.value(at), Some(Node::Object { .. }))
+    }
+
+    /// Whether a node is an array.
+    #[must_use]
+    pub fn is_array(&self, at: NodeIndex) -> bool {
+        matches!(self.value(at), Some(Node::Array { .. }))
     }
 
     /// Whether a node is true or false, if it is either.

@@ -100,12 +100,14 @@ fn finding(format: Option<&Compiled>, failure: Failure, tape: Tape<'_>) -> Findi
 fn syntax_error(reason: Reason, payload: Payload<'_>) -> Option<String> {
     let Payload::Bytes(payload) = payload else { return None };
     match reason {
-        Reason::JsonSyntax => match std::str::from_utf8(payload) {
-            Err(error) => Some(format!("a byte that is not UTF-8 at position {}", error.valid_up_to())),
-            Ok(text) => {
-                serde_json::from_str::<serde::de::IgnoredAny>(text).err().map(|error| error.to_string())
+        Reason::JsonSyntax | Reason::InvalidUtf8 | Reason::LoneSurrogate => {
+            match std::str::from_utf8(payload) {
+                Err(error) => Some(format!("a byte that is not UTF-8 at position {}", error.valid_up_to())),
+                Ok(text) => {
+                    serde_json::from_str::<serde::de::IgnoredAny>(text).err().map(|error| error.to_string())
+                }
             }
-        },
+        }
         Reason::TooBig => Some(format!("{} bytes", payload.len())),
         _ => None,
     }

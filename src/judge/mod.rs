@@ -14,22 +14,26 @@ mod rules;
 mod steps;
 mod watch;
 
+use std::ops::ControlFlow;
+
 pub use explain::{Explained, Finding, explain};
 pub use input::{Input, Payload};
 pub use rules::{Rules, RulesError};
 pub use watch::{NoWatch, StageWatch, Watch};
 
+use crate::credentials;
 use crate::formats::{Binding, Facts, Fields, Record, RuleSet};
 use crate::histograms::Stage;
 use crate::program::{self, AllFailures, FirstFailure, Observer};
-use crate::tape::{Malformed, NodeIndex, Parser, Tape};
+use crate::tape::{NodeIndex, Parser, Tape};
 use crate::verdict::{FormatId, Reason, Verdict};
-use steps::{admit, credentials, identify, meaning, refuse, shape};
+use steps::{admit, identify, meaning, refuse, shape, syntax_reason};
 
 /// One worker's judge: the rules are shared, the memory is its own.
 pub struct Judge {
     parser: Parser,
     scratch: program::Scratch,
+    secrets: credentials::Scratch,
     fields: Fields,
     /// Whether facts are made of records that hold.
     makes_facts: bool,
@@ -51,6 +55,7 @@ impl Judge {
         Self {
             parser: Parser::new(usize::from(rules.limits().depth_max)),
             scratch: program::Scratch::default(),
+            secrets: credentials::Scratch::default(),
             fields: Fields::default(),
             makes_facts: false,
             facts: None,
@@ -102,8 +107,10 @@ impl Judge {
         watch: &mut W,
         with_tape: impl FnOnce(Tape<'_>, &mut O),
     ) -> Walked {
-        let Self { parser, scratch, fields, makes_facts, .. } = self;
-        let mut walked = Walked { format: None, unchecked: RuleSet::default(), facts: None };
+        let Self { parser, scratch, secrets, fields, makes_facts, .. } = self;
+        // A protocol with reasons of its own has them for what is no envelope, too.
+        let format = rules.wire_format(binding);
+        let mut walked = Walked { format, unchecked: RuleSet::default(), facts: None };
         let payload = match admit(rules, input.payload) {
             Ok(payload) => payload,
             Err(reason) => {
@@ -114,24 +121,25 @@ impl Judge {
         parser.parse(payload, |parsed| {
             let tape = match parsed {
                 Ok(tape) => tape,
-                Err(Malformed::Syntax | Malformed::NotUtf8 | Malformed::LoneSurrogate) => return refuse(observer, Reason::JsonSyntax),
-                Err(Malformed::TooDeep) => return refuse(observer, Reason::TooDeep),
+                Err(malformed) => return refuse(observer, syntax_reason(rules, binding, malformed)),
             };
             watch.lap(Stage::Parse);
-            walked.format = identify(rules, binding, tape, scratch, observer);
-            if let Some(format) = walked.format.and_then(|id| rules.format(id)) {
-                let mut held = shape(format, tape, scratch, observer);
+            let found = identify(rules, binding, tape, scratch, observer);
+            walked.format = found.or(walked.format);
+            if let Some(format) = found.and_then(|id| rules.format(id)) {
+                let shaped = shape(format, binding, tape, scratch, observer);
                 watch.lap(Stage::Shape);
-                if held.is_continue() {
+                if let ControlFlow::Continue(in_shape) = shaped {
                     format.find_fields(tape, fields);
-                    let record = Record { tape, payload, fields, now: input.now, key: input.key };
+                    let record = Record { tape, payload, in_shape, fields, now: input.now, key: input.key };
                     let mut report = format.report(observer);
-                    held = meaning(format, &record, &mut report, watch);
+                    let mut held = meaning(format, &record, &mut report, watch);
                     if held.is_continue() {
-                        held = credentials(format, &record, &mut report, watch);
+                        held = steps::credentials(format, &record, secrets, &mut report, watch);
                     }
                     walked.unchecked = report.unchecked_rules();
-                    walked.facts = (*makes_facts && held.is_continue()).then(|| format.facts(&record));
+                    walked.facts =
+                        (*makes_facts && held.is_continue()).then(|| format.facts(&record, secrets));
                 }
             }
             with_tape(tape, observer);

@@ -120,6 +120,12 @@ impl Rules {
         names_of(&self.formats).join(", ")
     }
 
+    /// The one format that a topic is bound to, if its protocol has reasons of its own that go onto the wire.
+    pub(super) fn wire_format(&self, binding: Binding) -> Option<FormatId> {
+        let Binding::Pinned(formats) = binding else { return None };
+        formats.single().filter(|id| self.format(*id).is_some_and(Compiled::has_wire_reasons))
+    }
+
     /// Rules that hold in the profile and lack their data, for the formats that can occur.
     #[must_use]
     pub fn lacks(&self) -> Vec<Lack> {

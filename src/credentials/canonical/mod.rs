@@ -148,18 +148,19 @@ fn canonical<'a, F: Form>(
     Ok(Canonical { pieces: [&buffers.out, &[]], in_place: false })
 }
 
-/// The value of a member of the object at `node`.
+/// The value of a member of the object at `node`; where a receiver lets the last of two names win, it is that one.
 pub(super) fn member(tape: Tape<'_>, node: NodeIndex, name: &str) -> Option<NodeIndex> {
     let nodes = tape.nodes();
     let Some(Node::Object { len, .. }) = nodes.get(node.0 as usize) else { return None };
     let mut at = node.0 as usize + 1;
+    let mut last = None;
     for _ in 0..*len {
         if matches!(nodes.get(at), Some(Node::String(found)) if *found == name) {
-            return Some(NodeIndex(at as u32 + 1));
+            last = Some(NodeIndex(at as u32 + 1));
         }
         at = behind(nodes, at + 1);
     }
-    None
+    last
 }
 
 /// The node behind the value at `at`.

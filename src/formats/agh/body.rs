@@ -183,11 +183,7 @@ fn peer_card<O: Observer>(
     report.demand(PEER_ID_MISMATCH, peer.is_none() || from.is_none() || peer == from, peer_at)
 }
 
-fn say<O: Observer>(
-    record: &Record<'_>,
-    body: NodeIndex,
-    report: &mut Report<'_, O>,
-) -> ControlFlow<()> {
+fn say<O: Observer>(record: &Record<'_>, body: NodeIndex, report: &mut Report<'_, O>) -> ControlFlow<()> {
     let contract = [("text", Is::Text), ("intent", Is::Text), ("artifacts", Is::Array)];
     let Some([text, ..]) = members(record, body, &contract, report)? else {
         return ControlFlow::Continue(());
@@ -244,11 +240,7 @@ const REASON_CODES: [&str; 15] = [
     "legacy_field_rejected",
 ];
 
-fn receipt<O: Observer>(
-    record: &Record<'_>,
-    body: NodeIndex,
-    report: &mut Report<'_, O>,
-) -> ControlFlow<()> {
+fn receipt<O: Observer>(record: &Record<'_>, body: NodeIndex, report: &mut Report<'_, O>) -> ControlFlow<()> {
     let contract =
         [("for_id", Is::Text), ("status", Is::Text), ("reason_code", Is::Text), ("detail", Is::Text)];
     let Some([for_id, status, code, _detail]) = members(record, body, &contract, report)? else {
@@ -299,11 +291,7 @@ impl State {
     }
 }
 
-fn trace<O: Observer>(
-    record: &Record<'_>,
-    body: NodeIndex,
-    report: &mut Report<'_, O>,
-) -> ControlFlow<()> {
+fn trace<O: Observer>(record: &Record<'_>, body: NodeIndex, report: &mut Report<'_, O>) -> ControlFlow<()> {
     let contract = [("state", Is::Text), ("message", Is::Text), ("artifact_refs", Is::Array)];
     let Some([state, ..]) = members(record, body, &contract, report)? else {
         return ControlFlow::Continue(());

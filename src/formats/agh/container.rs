@@ -27,7 +27,8 @@ pub(super) fn check<O: Observer>(
         Some(work) => report.demand(WORK_ID_GRAMMAR, is_work_id(work), envelope.place(Member::WorkId)),
         // A work id that is no text has failed before.
         None => {
-            let holds = !kind.needs_work() || envelope.present(Member::WorkId).is_some_and(|at| envelope.record.text_at(at).is_none());
+            let holds = !kind.needs_work()
+                || envelope.present(Member::WorkId).is_some_and(|at| envelope.record.text_at(at).is_none());
             report.demand(WORK_ID_REQUIRED, holds, ROOT)
         }
     }
@@ -42,11 +43,7 @@ fn discovery<O: Observer>(envelope: &Envelope<'_>, report: &mut Report<'_, O>) -
 }
 
 /// The surface names the container that must be there, and the other one must not.
-fn surface<O: Observer>(
-    envelope: &Envelope<'_>,
-    knobs: &Agh,
-    report: &mut Report<'_, O>,
-) -> ControlFlow<()> {
+fn surface<O: Observer>(envelope: &Envelope<'_>, knobs: &Agh, report: &mut Report<'_, O>) -> ControlFlow<()> {
     let other = match envelope.text(Member::Surface) {
         Some("thread") => {
             thread(envelope, knobs, report)?;
@@ -66,11 +63,7 @@ fn surface<O: Observer>(
 }
 
 /// The page asks for one character, the reference for one that is not blank, and its code for a pattern.
-fn thread<O: Observer>(
-    envelope: &Envelope<'_>,
-    knobs: &Agh,
-    report: &mut Report<'_, O>,
-) -> ControlFlow<()> {
+fn thread<O: Observer>(envelope: &Envelope<'_>, knobs: &Agh, report: &mut Report<'_, O>) -> ControlFlow<()> {
     let at = envelope.place(Member::ThreadId);
     let thread = envelope.text(Member::ThreadId).unwrap_or_default();
     if thread.is_empty() {

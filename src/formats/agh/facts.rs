@@ -5,14 +5,15 @@ use super::body::{State, Status};
 use super::members::{Envelope, Member};
 use crate::clock::Timestamp;
 use crate::config::{Agh, DedupKey};
-use crate::formats::facts::{Facts, Lifecycle, WorkStep, digest_of};
+use crate::credentials::digest::identity;
+use crate::formats::facts::{Facts, Lifecycle, WorkStep};
 
 /// The facts of an envelope that holds.
 pub(super) fn of(envelope: &Envelope<'_>, kind: Option<MessageKind>, knobs: &Agh) -> Facts {
     let text = |member| envelope.text(member).unwrap_or_default().as_bytes();
-    let identity = match knobs.dedup_key {
-        DedupKey::Sender => digest_of(&[text(Member::WorkspaceId), text(Member::From), text(Member::Id)]),
-        DedupKey::Id => digest_of(&[text(Member::Id)]),
+    let message = match knobs.dedup_key {
+        DedupKey::Sender => identity(&[text(Member::WorkspaceId), text(Member::From), text(Member::Id)]),
+        DedupKey::Id => identity(&[text(Member::Id)]),
     };
     let ts = envelope.seconds(Member::Ts).unwrap_or_default();
     // As long as a copy could still be fresh: the last second of an age is inside.
@@ -20,7 +21,7 @@ pub(super) fn of(envelope: &Envelope<'_>, kind: Option<MessageKind>, knobs: &Agh
         .seconds(Member::ExpiresAt)
         .unwrap_or(ts.saturating_add(i64::from(knobs.max_replay_age_s)).saturating_add(1));
     Facts {
-        identity: Some(identity),
+        identity: Some(message),
         // The protocol knows repetitions only, whatever they carry.
         content: 0,
         keep_until: Timestamp::from_secs(keep_until),
@@ -56,10 +57,10 @@ fn lifecycle(envelope: &Envelope<'_>, kind: MessageKind) -> Option<Lifecycle> {
         _ => text(Member::DirectId),
     };
     Some(Lifecycle::Agh {
-        work: digest_of(&[text(Member::WorkspaceId), text(Member::WorkId)]),
-        container: digest_of(&[text(Member::Channel), text(Member::Surface), container]),
-        from: digest_of(&[text(Member::From)]),
-        to: envelope.text(Member::To).map(|to| digest_of(&[to.as_bytes()])),
+        work: identity(&[text(Member::WorkspaceId), text(Member::WorkId)]),
+        container: identity(&[text(Member::Channel), text(Member::Surface), container]),
+        from: identity(&[text(Member::From)]),
+        to: envelope.text(Member::To).map(|to| identity(&[to.as_bytes()])),
         step,
     })
 }

@@ -28,9 +28,8 @@ pub(super) fn is_direct_id(text: &str) -> bool {
 
 /// A thread as the reference spells it: `thread_`, a letter or digit, then 2 to 95 of those, `_` and `-`.
 pub(super) fn is_reference_thread_id(text: &str) -> bool {
-    text.strip_prefix("thread_").is_some_and(|rest| {
-        rest.len() >= 3 && starts_plain(rest, 96, |byte| matches!(byte, b'_' | b'-'))
-    })
+    text.strip_prefix("thread_")
+        .is_some_and(|rest| rest.len() >= 3 && starts_plain(rest, 96, |byte| matches!(byte, b'_' | b'-')))
 }
 
 /// A work id: `work_` and 1 to 64 ASCII letters, digits, `_` and `-`.
@@ -43,8 +42,7 @@ pub(super) fn is_work_id(text: &str) -> bool {
 
 /// A workspace id: not blank, and fit to be one token of a transport subject and one part of a hashed tuple.
 pub(super) fn is_workspace_id(text: &str) -> bool {
-    !is_blank(text)
-        && text.bytes().all(|byte| !matches!(byte, 0..=0x1f | 0x7f | b'.' | b' ' | b'*' | b'>'))
+    !is_blank(text) && text.bytes().all(|byte| !matches!(byte, 0..=0x1f | 0x7f | b'.' | b' ' | b'*' | b'>'))
 }
 
 /// Empty, or white space only (Unicode's, as `trim` knows it).
@@ -104,7 +102,8 @@ mod tests {
     #[test]
     fn handles() {
         let fingerprint = "39f713d0a644253f04529421b9f51b9b";
-        for (nickname, holds) in [("alice", true), ("_", true), ("-a", true), ("", false), ("a.b", false), ("A", false)]
+        for (nickname, holds) in
+            [("alice", true), ("_", true), ("-a", true), ("", false), ("a.b", false), ("A", false)]
         {
             assert_eq!(is_handle(&format!("{nickname}@{fingerprint}")), holds, "{nickname:?}");
         }

@@ -47,11 +47,7 @@ pub(super) fn check<O: Observer>(
 }
 
 /// Step 1: no member of an older version, no unknown one.
-fn names<O: Observer>(
-    envelope: &Envelope<'_>,
-    knobs: &Agh,
-    report: &mut Report<'_, O>,
-) -> ControlFlow<()> {
+fn names<O: Observer>(envelope: &Envelope<'_>, knobs: &Agh, report: &mut Report<'_, O>) -> ControlFlow<()> {
     if let Some(legacy) = envelope.legacy() {
         report.broken(LEGACY_FIELD, legacy)?;
     }

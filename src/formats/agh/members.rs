@@ -137,9 +137,7 @@ impl<'a> Envelope<'a> {
         let first = self.unknown.map(|(name, _)| name);
         self.record
             .members(ROOT)
-            .filter(move |(name, _)| {
-                Some(*name) != first && *name != LEGACY && Member::named(name).is_none()
-            })
+            .filter(move |(name, _)| Some(*name) != first && *name != LEGACY && Member::named(name).is_none())
             .map(|(_, at)| at)
     }
 

@@ -215,11 +215,7 @@ impl Agh {
     }
 
     /// Step 3; an envelope that is judged by its own time is fresh.
-    fn freshness<O: Observer>(
-        &self,
-        envelope: &Envelope<'_>,
-        report: &mut Report<'_, O>,
-    ) -> ControlFlow<()> {
+    fn freshness<O: Observer>(&self, envelope: &Envelope<'_>, report: &mut Report<'_, O>) -> ControlFlow<()> {
         let (Some(now), Some(ts)) = (envelope.record.now, envelope.seconds(Member::Ts)) else {
             return ControlFlow::Continue(());
         };

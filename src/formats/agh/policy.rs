@@ -42,9 +42,8 @@ pub(super) fn gates<O: Observer>(
     if knobs.secret_scan && report.wants(SECRET_SCAN) {
         let body = envelope.object(Member::Body).and_then(|body| secrets::in_value(record, body));
         let others = [proof, envelope.object(Member::Ext)];
-        let found = body.or_else(|| {
-            others.into_iter().flatten().find_map(|object| secrets::in_members(record, object))
-        });
+        let found = body
+            .or_else(|| others.into_iter().flatten().find_map(|object| secrets::in_members(record, object)));
         report.demand(SECRET_SCAN, found.is_none(), found.unwrap_or(ROOT))?;
     }
     ControlFlow::Continue(())

@@ -155,7 +155,8 @@ const REDACTION_MARK: &[u8] = b"__AGH_REDACTED";
 fn has_assignment(text: &[u8]) -> bool {
     let mut at = 0;
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
-        let begins = at.checked_sub(1).and_then(|before| text.get(before)).is_none_or(|before| !is_word(*before));
+        let begins =
+            at.checked_sub(1).and_then(|before| text.get(before)).is_none_or(|before| !is_word(*before));
         if begins && rest.first().is_some_and(u8::is_ascii_alphabetic) {
             if is_bearer(rest) || is_authorization(rest) {
                 return true;

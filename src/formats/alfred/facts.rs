@@ -4,8 +4,9 @@ use super::Alfred;
 use super::message::{Message, MessageType};
 use super::registry::plain_intent;
 use crate::clock::Timestamp;
-use crate::credentials::{Scratch, digest};
-use crate::formats::facts::{Exchange, Facts, Lifecycle, digest_of};
+use crate::credentials::Scratch;
+use crate::credentials::digest::{content_tag, identity};
+use crate::formats::facts::{Exchange, Facts, Lifecycle};
 use crate::formats::record::Record;
 
 /// The facts of an envelope that holds.
@@ -21,8 +22,8 @@ pub(super) fn of(record: &Record<'_>, alfred: &Alfred, scratch: &mut Scratch) ->
     let time = super::time_of(record, &message);
     Facts {
         // An id in other letter case is the same id, whoever sends it.
-        identity: Some(digest_of(&[&lower(message.id.text)])),
-        content: digest::content_tag(record.payload),
+        identity: Some(identity(&[&lower(message.id.text)])),
+        content: content_tag(record.payload),
         keep_until: time.plus_secs(alfred.knobs.dedup_keep_s),
         lifecycle: exchange(record, &message, alfred, scratch),
     }
@@ -45,22 +46,23 @@ fn exchange(record: &Record<'_>, message: &Message<'_>, alfred: &Alfred, scratch
     let intent = if alfred.with_suffix { plain_intent(intent) } else { intent };
     let correlation = lower(correlation);
     let request = match message.tenant_id {
-        Some(tenant) => digest_of(&[tenant.text.as_bytes(), &correlation]),
+        Some(tenant) => identity(&[tenant.text.as_bytes(), &correlation]),
         None => {
             let time = super::time_of(record, message);
             let verifier = alfred.verifier.as_ref();
-            let claims = verifier.and_then(|verifier| verifier.verify(message.auth_token.text, time, scratch).ok());
+            let claims =
+                verifier.and_then(|verifier| verifier.verify(message.auth_token.text, time, scratch).ok());
             let tenant = claims.and_then(|claims| claims.tenant().ok().flatten()).unwrap_or_default();
-            digest_of(&[tenant.as_bytes(), &correlation])
+            identity(&[tenant.as_bytes(), &correlation])
         }
     };
     Lifecycle::Alfred {
         side,
         request,
-        source: digest_of(&[message.source.agent.text.as_bytes()]),
-        destination: digest_of(&[message.destination.agent.text.as_bytes()]),
-        intent: digest_of(&[intent.as_bytes()]),
-        trace: message.trace_id.map(|trace| digest_of(&[trace.text.as_bytes()])),
+        source: identity(&[message.source.agent.text.as_bytes()]),
+        destination: identity(&[message.destination.agent.text.as_bytes()]),
+        intent: identity(&[intent.as_bytes()]),
+        trace: message.trace_id.map(|trace| identity(&[trace.text.as_bytes()])),
         sent: Timestamp::from_rfc3339(message.timestamp.text).unwrap_or_default(),
     }
 }

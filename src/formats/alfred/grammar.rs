@@ -161,9 +161,15 @@ mod tests {
 
     #[test]
     fn intents() {
-        for (text, holds) in
-            [("PING", true), ("A", true), ("A_9", true), ("_A", false), ("9A", false), ("a", false), ("", false)]
-        {
+        for (text, holds) in [
+            ("PING", true),
+            ("A", true),
+            ("A_9", true),
+            ("_A", false),
+            ("9A", false),
+            ("a", false),
+            ("", false),
+        ] {
             assert_eq!(is_intent(text), holds, "{text:?}");
         }
         assert!(!is_intent("TREND ANALYSIS"));

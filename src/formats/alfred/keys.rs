@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::config::{self, Profile};
 use crate::credentials::jwt::{Jwks, TokenRules, Verifier};
-use crate::credentials::keys::{Encoding, KeyError, KeyRing, Secret};
+use crate::credentials::keys::Encoding;
 use crate::credentials::mac::AlfredKeys;
 use crate::formats::compiled::{FormatError, ring};
 
@@ -19,7 +19,11 @@ pub(super) fn verifier(knobs: &config::Alfred, profile: Profile) -> Result<Optio
         .iter()
         .map(|key| json!({"kty": "RSA", "kid": key.kid, "n": key.n, "e": key.e}))
         .collect();
-    let jwks = Jwks::from_value(&json!({ "keys": keys })).map_err(|error| wrong("jwks", &error.to_string()))?;
+    let jwks = Jwks::from_value(&json!({ "keys": keys })).map_err(|error| FormatError::Key {
+        key: "format.alfred.jwks".to_owned(),
+        found: error.to_string(),
+        allowed: "RSA keys for RS256".to_owned(),
+    })?;
     let given = |text: &str| Some(text).filter(|text| !text.is_empty()).map(Into::into);
     let rules = TokenRules {
         issuer: given(&knobs.issuer),
@@ -32,26 +36,13 @@ pub(super) fn verifier(knobs: &config::Alfred, profile: Profile) -> Result<Optio
     Ok(Some(Verifier::new(jwks, rules)))
 }
 
-/// What verifies signatures: the master key, and keys of single agents.
+/// What verifies signatures: the master keys, and keys of single agents.
 pub(super) fn mac_keys(knobs: &config::Alfred) -> Result<AlfredKeys, FormatError> {
-    let mut keys = AlfredKeys::default();
-    let key = "mac_master_key_hex";
-    let failed = |error: KeyError| wrong(key, &error.to_string());
-    if !knobs.mac_master_key_hex.is_empty() {
-        let master = Secret::from_text(knobs.mac_master_key_hex.reveal(), Encoding::Hex, key);
-        keys.masters = KeyRing::of(master.map_err(failed)?);
-    }
+    let masters = ring("format.alfred.mac_master_key_hex", &knobs.mac_master_key_hex, Encoding::Hex)?;
+    let mut keys = AlfredKeys { masters, ..AlfredKeys::default() };
     for (agent, entry) in knobs.registry.iter().filter(|(_, entry)| !entry.mac_keys.is_empty()) {
-        let within = format!("format.alfred.registry.\"{agent}\".mac_key");
-        keys.agents.insert(agent.into(), ring(&within, &entry.mac_keys, Encoding::Text)?);
+        let key = format!("format.alfred.registry.\"{agent}\".mac_key");
+        keys.agents.insert(agent.into(), ring(&key, &entry.mac_keys, Encoding::Text)?);
     }
     Ok(keys)
-}
-
-fn wrong(key: &str, problem: &str) -> FormatError {
-    FormatError::Key {
-        key: format!("format.alfred.{key}"),
-        found: problem.to_owned(),
-        allowed: "keys that can be used".to_owned(),
-    }
 }

@@ -249,7 +249,15 @@ impl Alfred {
             signature: message.signature_at,
         };
         let now = time_of(record, message);
-        match mac::verify_alfred(&self.keys, record.tape, record.payload, &envelope, signature.text, now, scratch) {
+        match mac::verify_alfred(
+            &self.keys,
+            record.tape,
+            record.payload,
+            &envelope,
+            signature.text,
+            now,
+            scratch,
+        ) {
             Ok(()) => ControlFlow::Continue(()),
             Err(MacError::Unfit(_)) => {
                 report.broken(SIGNED_NUMBERS, record.first_inexact_integer().unwrap_or(signature.at))

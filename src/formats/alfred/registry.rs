@@ -47,7 +47,11 @@ pub(super) fn plain_intent(intent: &str) -> &str {
 }
 
 /// Whether the agent that serves the intent offers it: the destination of a request, the source of a response.
-pub(super) fn serves_intent(message: &Message<'_>, registry: &Registry<AgentEntry>, with_suffix: bool) -> bool {
+pub(super) fn serves_intent(
+    message: &Message<'_>,
+    registry: &Registry<AgentEntry>,
+    with_suffix: bool,
+) -> bool {
     let intent = message.intent.text;
     let (server, plain) = match message.message_type {
         MessageType::TaskRequest => (message.destination, intent),
