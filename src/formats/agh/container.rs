@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::grammar::{is_blank, is_direct_id, is_reference_thread_id, is_work_id};
-use super::members::{Envelope, Member, ROOT};
+use super::members::{Envelope, Member};
 use super::{
     CONTAINER_CONFLICT, DIRECT_ID_GRAMMAR, DIRECT_ID_REQUIRED, DISCOVERY, MessageKind, SURFACE,
     THREAD_ID_BLANK, THREAD_ID_GRAMMAR, THREAD_ID_REQUIRED, WORK_ID_GRAMMAR, WORK_ID_REQUIRED,
@@ -23,15 +23,11 @@ pub(super) fn check<O: Observer>(
         return discovery(envelope, report);
     }
     surface(envelope, knobs, report)?;
-    match envelope.text(Member::WorkId) {
-        Some(work) => report.demand(WORK_ID_GRAMMAR, is_work_id(work), envelope.place(Member::WorkId)),
-        // A work id that is no text has failed before.
-        None => {
-            let holds = !kind.needs_work()
-                || envelope.present(Member::WorkId).is_some_and(|at| envelope.record.text_at(at).is_none());
-            report.demand(WORK_ID_REQUIRED, holds, ROOT)
-        }
+    let at = envelope.place(Member::WorkId);
+    if let Some(work) = envelope.text(Member::WorkId) {
+        return report.demand(WORK_ID_GRAMMAR, is_work_id(work), at);
     }
+    report.demand(WORK_ID_REQUIRED, !kind.needs_work(), at)
 }
 
 /// Greetings and look-ups carry no member of a conversation, not even an empty one.

@@ -152,11 +152,13 @@ impl Agh {
     }
 
     /// The rules whose data is not configured: none; local peers are an offer, not a demand.
+    #[expect(clippy::unused_self, reason = "all formats are asked the same way")]
     pub(super) fn lacks(&self) -> RuleSet {
         RuleSet::default()
     }
 
     /// What its settings change in its schema: nothing; an envelope that the schema refuses goes through the steps.
+    #[expect(clippy::unused_self, reason = "all formats are asked the same way")]
     pub(super) fn edits(&self) -> Vec<Edit> {
         Vec::new()
     }

@@ -324,7 +324,8 @@ mod tests {
         let fields = Fields::default();
         Parser::new(64).parse(text.as_bytes(), |tape| {
             let tape = tape.unwrap();
-            let record = Record { tape, payload: text.as_bytes(), fields: &fields, now: None, key: None };
+            let payload = text.as_bytes();
+            let record = Record { tape, payload, in_shape: true, fields: &fields, now: None, key: None };
             scan(&record, NodeIndex(0)).is_some()
         })
     }

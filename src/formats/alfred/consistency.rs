@@ -7,18 +7,18 @@ use crate::tape::NodeIndex;
 
 /// Where the message does not fit its type: the object that lacks something, or the member that is wrong.
 pub(super) fn misfit(record: &Record<'_>, message: &Message<'_>) -> Option<NodeIndex> {
-    match message.message_type {
-        MessageType::TaskRequest if message.payload.is_none() => Some(message.message_at),
+    match message.kind {
+        MessageType::TaskRequest if message.payload.is_none() => Some(message.content),
         MessageType::TaskResponse => match (message.correlation_id, message.payload) {
             (Some(_), Some(payload)) => response_misfit(record, payload),
-            _ => Some(message.message_at),
+            _ => Some(message.content),
         },
         // The answer of the registry lists agents; other messages of discovery are free.
         MessageType::Discovery if message.intent.text == "REGISTRY_RESPONSE" => {
             let agents = message.payload.and_then(|payload| record.member(payload, "agents"));
             match agents {
                 Some(agents) if record.is_array(agents) => None,
-                _ => Some(agents.or(message.payload).unwrap_or(message.message_at)),
+                _ => Some(agents.or(message.payload).unwrap_or(message.content)),
             }
         }
         _ => None,

@@ -31,7 +31,7 @@ pub(super) fn of(record: &Record<'_>, alfred: &Alfred, scratch: &mut Scratch) ->
 
 /// The request that the message makes or answers.
 fn exchange(record: &Record<'_>, message: &Message<'_>, alfred: &Alfred, scratch: &mut Scratch) -> Lifecycle {
-    let side = match message.message_type {
+    let side = match message.kind {
         MessageType::TaskRequest => Exchange::Request,
         MessageType::TaskResponse => Exchange::Response,
         _ => return Lifecycle::None,
@@ -45,16 +45,16 @@ fn exchange(record: &Record<'_>, message: &Message<'_>, alfred: &Alfred, scratch
     let intent = message.intent.text;
     let intent = if alfred.with_suffix { plain_intent(intent) } else { intent };
     let correlation = lower(correlation);
-    let request = match message.tenant_id {
-        Some(tenant) => identity(&[tenant.text.as_bytes(), &correlation]),
-        None => {
-            let time = super::time_of(record, message);
-            let verifier = alfred.verifier.as_ref();
-            let claims =
-                verifier.and_then(|verifier| verifier.verify(message.auth_token.text, time, scratch).ok());
-            let tenant = claims.and_then(|claims| claims.tenant().ok().flatten()).unwrap_or_default();
-            identity(&[tenant.as_bytes(), &correlation])
-        }
+    let request = if let Some(tenant) = message.tenant_id {
+        identity(&[tenant.text.as_bytes(), &correlation])
+    } else {
+        // The token's tenant is the effective one; a token that has just been verified is remembered.
+        let time = super::time_of(record, message);
+        let verifier = alfred.verifier.as_ref();
+        let claims =
+            verifier.and_then(|verifier| verifier.verify(message.auth_token.text, time, scratch).ok());
+        let tenant = claims.and_then(|claims| claims.tenant().ok().flatten()).unwrap_or_default();
+        identity(&[tenant.as_bytes(), &correlation])
     };
     Lifecycle::Alfred {
         side,

@@ -89,8 +89,8 @@ pub(super) struct Message<'a> {
     /// The signature's node even where it is null: it is never among the signed bytes.
     pub(super) signature_at: Option<NodeIndex>,
     pub(super) tenant_id: Option<Text<'a>>,
-    pub(super) message_at: NodeIndex,
-    pub(super) message_type: MessageType,
+    pub(super) content: NodeIndex,
+    pub(super) kind: MessageType,
     pub(super) intent: Text<'a>,
     pub(super) payload: Option<NodeIndex>,
 }
@@ -116,8 +116,8 @@ impl<'a> Message<'a> {
             signature: text(SIGNATURE),
             signature_at: record.node(SIGNATURE),
             tenant_id: text(TENANT_ID),
-            message_at: record.node(MESSAGE)?,
-            message_type: MessageType::named(text(TYPE)?.text)?,
+            content: record.node(MESSAGE)?,
+            kind: MessageType::named(text(TYPE)?.text)?,
             intent: text(INTENT)?,
             payload: record.node(PAYLOAD),
         })

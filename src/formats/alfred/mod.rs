@@ -132,6 +132,7 @@ impl Alfred {
     }
 
     /// What its settings change in its schema: nothing.
+    #[expect(clippy::unused_self, reason = "all formats are asked the same way")]
     pub(super) fn edits(&self) -> Vec<Edit> {
         Vec::new()
     }
@@ -179,7 +180,9 @@ impl Alfred {
     fn ends<O: Observer>(&self, message: &Message<'_>, report: &mut Report<'_, O>) -> ControlFlow<()> {
         let intent = message.intent;
         if self.knobs.registry.is_empty() {
-            REGISTRY_RULES.into_iter().for_each(|rule| report.unchecked(rule));
+            for rule in REGISTRY_RULES {
+                report.unchecked(rule);
+            }
             return report.demand(INTENT, is_intent(intent.text), intent.at);
         }
         registry::wrong_ends(message, &self.knobs.registry, |rule, at| report.broken(rule, at))?;
@@ -208,7 +211,9 @@ impl Alfred {
         report: &mut Report<'_, O>,
     ) -> ControlFlow<()> {
         let Some(verifier) = &self.verifier else {
-            TOKEN_RULES.into_iter().for_each(|rule| report.unchecked(rule));
+            for rule in TOKEN_RULES {
+                report.unchecked(rule);
+            }
             return ControlFlow::Continue(());
         };
         let token = message.auth_token;
@@ -281,7 +286,7 @@ fn granted<O: Observer>(
     let at = message.auth_token.at;
     report.demand(TOKEN_SUBJECT, claims.subject() == Some(message.source.agent.text), at)?;
     let may = claims.is_admin()
-        || match message.message_type {
+        || match message.kind {
             MessageType::TaskRequest => {
                 claims.has_right(&["write:tasks"])
                     || claims.has_right(&["write:tasks:", message.destination.agent.text])

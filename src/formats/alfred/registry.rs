@@ -29,7 +29,7 @@ pub(super) fn wrong_ends(
         }
     }
     // A source that is not active may still announce itself.
-    let may_rest = [message.message_type.announces(), false];
+    let may_rest = [message.kind.announces(), false];
     for ((end, agent), may_rest) in ends.iter().zip(agents).zip(may_rest) {
         if agent.is_some_and(|agent| agent.status != AgentStatus::Active) && !may_rest {
             each(ACTIVE, end.agent.at)?;
@@ -53,7 +53,7 @@ pub(super) fn serves_intent(
     with_suffix: bool,
 ) -> bool {
     let intent = message.intent.text;
-    let (server, plain) = match message.message_type {
+    let (server, plain) = match message.kind {
         MessageType::TaskRequest => (message.destination, intent),
         MessageType::TaskResponse if with_suffix => (message.source, plain_intent(intent)),
         MessageType::TaskResponse => (message.source, intent),
