@@ -10,6 +10,7 @@
 mod cli;
 mod fixtures;
 mod kafka;
+mod own_formats;
 mod pipeline;
 mod stages;
 mod tidy;
