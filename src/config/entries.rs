@@ -85,8 +85,8 @@ fn read_key(value: &Value, within: &str, place: &mut Place<'_>) -> Option<Secret
             };
             (
                 text,
-                read_time(table.get("from"), within, place)?,
-                read_time(table.get("until"), within, place)?,
+                read_time(table.get("from"), within, place).ok()?,
+                read_time(table.get("until"), within, place).ok()?,
             )
         }
         _ => return place.fail(within, kind_of(value), KEY_FORMS),
@@ -97,12 +97,14 @@ fn read_key(value: &Value, within: &str, place: &mut Place<'_>) -> Option<Secret
     Some(SecretKey { secret: Secret::new(text), from, until })
 }
 
-fn read_time(value: Option<&Value>, within: &str, place: &mut Place<'_>) -> Option<Option<Timestamp>> {
-    let Some(value) = value else { return Some(None) };
-    match value.as_str().and_then(Timestamp::from_rfc3339) {
-        Some(time) => Some(Some(time)),
-        None => place.fail(within, &value.to_string(), "a time by RFC 3339"),
+/// An instant; `Err` if there is something else.
+fn read_time(value: Option<&Value>, within: &str, place: &mut Place<'_>) -> Result<Option<Timestamp>, ()> {
+    let Some(value) = value else { return Ok(None) };
+    let time = value.as_str().and_then(Timestamp::from_rfc3339);
+    if time.is_none() {
+        place.fail::<()>(within, &value.to_string(), "a time by RFC 3339");
     }
+    time.map(Some).ok_or(())
 }
 
 impl Entry for String {

@@ -7,166 +7,16 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::DeValue;
 
+use super::choices::{
+    AghPreset, Correlation, DedupKey, DirectBinding, DraftChoice, DuplicateNames, NullOptionals,
+    PayloadShape, ReplayGuard, SignatureEncoding, ThreadGrammar, TimestampForm, UnknownFields, VerifyProof,
+};
 use super::entries::{AgentEntry, Detect, Iterations, Jwks, SecretKey, SecretKeys, TaskEntry};
 use super::keys::section;
-use super::read::{Secret, Setting as _, Source, choice};
+use super::read::{Secret, Setting as _, Source};
 use super::registry::{Names, Registry};
 use super::schema_files::SchemaFiles;
 use super::{ConfigError, Problem};
-
-choice! {
-    /// What happens to a second message with the same signature, which covers little of the message in scheme v1.
-    ReplayGuard "\"off\", \"warn\" or \"enforce\"" {
-        /// Nothing.
-        Off = "off",
-        /// It is counted.
-        Warn = "warn",
-        /// It is rejected as a duplicate.
-        Enforce = "enforce",
-    }
-}
-
-choice! {
-    /// Where the knobs of agh start from.
-    AghPreset "\"default\" or \"agh-runtime\"" {
-        /// The published page, with the reference where the page is silent.
-        Default = "default",
-        /// The reference implementation throughout.
-        Runtime = "agh-runtime",
-    }
-}
-
-choice! {
-    /// How thread ids are spelled.
-    ThreadGrammar "\"any\" or \"ref\"" {
-        /// Any text that is not blank.
-        Any = "any",
-        /// `thread_` and 3 to 96 characters.
-        Ref = "ref",
-    }
-}
-
-choice! {
-    /// What happens to top-level members that the format does not know.
-    UnknownFields "\"reject\" or \"ignore\"" {
-        /// They are rejected.
-        Reject = "reject",
-        /// They are ignored.
-        Ignore = "ignore",
-    }
-}
-
-choice! {
-    /// What null means in optional members whose type has no null.
-    NullOptionals "\"reject\" or \"as_absent\"" {
-        /// A wrong type.
-        Reject = "reject",
-        /// As if the member were not there.
-        AsAbsent = "as_absent",
-    }
-}
-
-choice! {
-    /// Which members make a message the same as another.
-    DedupKey "\"sender\" or \"id\"" {
-        /// Workspace, sender and id.
-        Sender = "sender",
-        /// The id alone.
-        Id = "id",
-    }
-}
-
-choice! {
-    /// What happens to a direct message whose room is not that of its two peers.
-    DirectBinding "\"filter\" or \"reject\"" {
-        /// It passes; whoever delivers it filters.
-        Filter = "filter",
-        /// It is rejected.
-        Reject = "reject",
-    }
-}
-
-choice! {
-    /// What happens to names that stand twice in an object.
-    DuplicateNames "\"reject\" or \"last_wins\"" {
-        /// The envelope is rejected.
-        Reject = "reject",
-        /// The last one counts; only on topics that are bound to agh.
-        LastWins = "last_wins",
-    }
-}
-
-choice! {
-    /// Whether proofs of the trust profile are verified.
-    VerifyProof "\"off\", \"when_present\" or \"required\"" {
-        /// Proofs are opaque.
-        Off = "off",
-        /// A proof that is there must verify.
-        WhenPresent = "when_present",
-        /// Every envelope needs a proof.
-        Required = "required",
-    }
-}
-
-choice! {
-    /// How responses are compared with their requests.
-    Correlation "\"auto\", \"off\", \"warn\" or \"enforce\"" {
-        /// `enforce` in the profile strict, otherwise `off`.
-        Auto = "auto",
-        /// Not at all.
-        Off = "off",
-        /// Those that do not fit are counted.
-        Warn = "warn",
-        /// Those that do not fit are rejected.
-        Enforce = "enforce",
-    }
-}
-
-choice! {
-    /// Where the members of a payload stand.
-    PayloadShape "\"auto\", \"flat\", \"nested\" or \"either\"" {
-        /// `either` in the profile lenient, otherwise `flat`.
-        Auto = "auto",
-        /// In `payload` itself.
-        Flat = "flat",
-        /// In `payload.payload`, beside `payload.type`.
-        Nested = "nested",
-        /// As it comes.
-        Either = "either",
-    }
-}
-
-choice! {
-    /// A version of JSON Schema.
-    DraftChoice "\"7\" or \"2020-12\"" {
-        /// Draft 7.
-        V7 = "7",
-        /// Draft 2020-12.
-        V2020 = "2020-12",
-    }
-}
-
-choice! {
-    /// How a signature is written.
-    SignatureEncoding "\"hex\" or \"base64\"" {
-        /// 64 lower-case hex digits.
-        Hex = "hex",
-        /// Standard Base64 with padding.
-        Base64 = "base64",
-    }
-}
-
-choice! {
-    /// How a time is written.
-    TimestampForm "\"rfc3339\", \"unix_s\" or \"unix_ms\"" {
-        /// A text by RFC 3339.
-        Rfc3339 = "rfc3339",
-        /// A whole number of seconds since the epoch.
-        UnixS = "unix_s",
-        /// A whole number of milliseconds since the epoch.
-        UnixMs = "unix_ms",
-    }
-}
 
 /// Seconds that arithmetic on times can carry without care.
 const SECONDS_MAX: u32 = 1_000_000_000;
@@ -236,7 +86,7 @@ formats! {
         master_key_hex: SecretKeys = SecretKeys::default(), "64 hex digits", are_keys;
         /// File that holds the master key.
         master_key_hex_file: String = String::new(), "", |_| true;
-        /// Task registry: persona and session_id by task id; or a file.
+        /// Task registry: `persona` and `session_id` by task id; or a file.
         tasks: Registry<TaskEntry> = Registry::default(), "", |_| true;
         /// Directory that attachments are read from to compare their hashes; never read outside of it.
         attachment_root: String = String::new(), "", |_| true;
@@ -249,11 +99,11 @@ formats! {
         /// Coverage that an approval needs, in percent (profile strict).
         coverage_percent_min: u16 = 80, "0 to 100", |percent| *percent <= 100;
         /// Older envelopes are `stale` (profile strict).
-        max_age_s: u32 = 86_400, "1 to 1000000000", is_seconds;
+        max_age_s: u32 = 86_400, "1 to 1000000000", |s| is_seconds(*s);
         /// Envelopes from further in the future are `future` (profile strict).
         max_skew_s: u32 = 300, "0 to 1000000000", |s| *s <= SECONDS_MAX;
         /// How long message ids are remembered.
-        dedup_keep_s: u32 = 86_400, "1 to 1000000000", is_seconds;
+        dedup_keep_s: u32 = 86_400, "1 to 1000000000", |s| is_seconds(*s);
         /// Rules that are switched off, by name (`tollgate check` names them).
         rules_off: Vec<String> = Vec::new(), "", |_| true;
     }
@@ -262,14 +112,14 @@ formats! {
         /// Where the knobs below start from: "default", or "agh-runtime" for the reference implementation.
         preset: AghPreset = AghPreset::Default, "", |_| true;
         /// Age that an envelope without `expires_at` may have.
-        max_replay_age_s: u32 = 300, "1 to 1000000000", is_seconds;
+        max_replay_age_s: u32 = 300, "1 to 1000000000", |s| is_seconds(*s);
         /// How far in the future `ts` may lie.
         max_skew_s: u32 = 300, "0 to 1000000000", |s| *s <= SECONDS_MAX;
         /// Spelling of thread ids: "any" or "ref".
         thread_grammar: ThreadGrammar = ThreadGrammar::Any, "", |_| true;
         /// Unknown top-level members: "reject" or "ignore".
         unknown_fields: UnknownFields = UnknownFields::Reject, "", |_| true;
-        /// Null in optional members: "reject" or "as_absent".
+        /// Null in optional members: `reject` or `as_absent`.
         null_optionals: NullOptionals = NullOptionals::Reject, "", |_| true;
         /// Whether identifiers are trimmed before they are checked.
         trim_identifiers: bool = false, "", |_| true;
@@ -277,13 +127,13 @@ formats! {
         dedup_key: DedupKey = DedupKey::Sender, "", |_| true;
         /// Direct messages in a room that is not their peers': "filter" or "reject".
         direct_binding: DirectBinding = DirectBinding::Filter, "", |_| true;
-        /// Names that stand twice in an object: "reject", or "last_wins" on topics that are bound to agh.
+        /// Names that stand twice in an object: `reject`, or `last_wins` on topics that are bound to agh.
         duplicate_names: DuplicateNames = DuplicateNames::Reject, "", |_| true;
         /// Whether bodies, proofs and extensions are searched for secrets.
         secret_scan: bool = false, "", |_| true;
         /// Whether peers that offer `task.write` must send a proof.
         task_write_needs_proof: bool = false, "", |_| true;
-        /// Proofs of the trust profile: "off", "when_present" or "required".
+        /// Proofs of the trust profile: `off`, `when_present` or `required`.
         verify_proof: VerifyProof = VerifyProof::Off, "", |_| true;
         /// Peers of this node; directed messages to others are `not-target`. Empty: not checked. Or a file.
         local_peers: Names = Names::default(), "", |_| true;
@@ -303,7 +153,7 @@ formats! {
         /// Clock difference that tokens are granted.
         leeway_s: u32 = 60, "0 to 3600", |s| *s <= 3600;
         /// Longest life of a token.
-        max_lifetime_s: u32 = 3600, "1 to 1000000000", is_seconds;
+        max_lifetime_s: u32 = 3600, "1 to 1000000000", |s| is_seconds(*s);
         /// Major protocol version that is supported.
         major: u32 = 2, "", |_| true;
         /// Master key of signatures: 64 hex digits, or a list of { text = "…", from = "…", until = "…" }.
@@ -313,11 +163,11 @@ formats! {
         /// Whether every envelope needs a signature.
         require_signature: bool = false, "", |_| true;
         /// How far timestamps may be off, either way.
-        window_s: u32 = 300, "1 to 1000000000", is_seconds;
+        window_s: u32 = 300, "1 to 1000000000", |s| is_seconds(*s);
         /// Responses without their request: "auto" (by the profile), "off", "warn" or "enforce".
         correlation: Correlation = Correlation::Auto, "", |_| true;
         /// How long message ids are remembered.
-        dedup_keep_s: u32 = 172_800, "1 to 1000000000", is_seconds;
+        dedup_keep_s: u32 = 172_800, "1 to 1000000000", |s| is_seconds(*s);
         /// Rules that are switched off, by name.
         rules_off: Vec<String> = Vec::new(), "", |_| true;
     }
@@ -328,9 +178,9 @@ formats! {
         /// Whether the headers `message-id` and `ce_id` are trusted to identify a record.
         trust_id_headers: bool = false, "", |_| true;
         /// How long inputs are remembered.
-        input_keep_s: u32 = 86_400, "1 to 1000000000", is_seconds;
+        input_keep_s: u32 = 86_400, "1 to 1000000000", |s| is_seconds(*s);
         /// How long outputs are remembered.
-        output_keep_s: u32 = 600, "1 to 1000000000", is_seconds;
+        output_keep_s: u32 = 600, "1 to 1000000000", |s| is_seconds(*s);
         /// Rules that are switched off, by name.
         rules_off: Vec<String> = Vec::new(), "", |_| true;
     }
@@ -343,11 +193,11 @@ formats! {
         /// Where a payload's members stand: "auto" (by the profile), "flat", "nested" or "either".
         payload_shape: PayloadShape = PayloadShape::Auto, "", |_| true;
         /// Older envelopes are `stale` (profile strict).
-        max_age_s: u32 = 86_400, "1 to 1000000000", is_seconds;
+        max_age_s: u32 = 86_400, "1 to 1000000000", |s| is_seconds(*s);
         /// Envelopes from further in the future are `future` (profile strict).
         max_skew_s: u32 = 300, "0 to 1000000000", |s| *s <= SECONDS_MAX;
         /// How long messages are remembered.
-        dedup_keep_s: u32 = 86_400, "1 to 1000000000", is_seconds;
+        dedup_keep_s: u32 = 86_400, "1 to 1000000000", |s| is_seconds(*s);
         /// Rules that are switched off, by name.
         rules_off: Vec<String> = Vec::new(), "", |_| true;
     }
@@ -364,21 +214,21 @@ section! {
         draft: DraftChoice = DraftChoice::V2020, "", |_| true;
         /// Whether `format` is asserted, or only an annotation.
         assert_formats: bool = true, "", |_| true;
-        /// How envelopes are recognised: { topics = ["…"] }, or { member = "name or /pointer", equals = … };
+        /// How envelopes are recognised: `{ topics = ["…"] }`, or `{ member = "name or /pointer", equals = … }`;
         /// empty: only where `rules.format` or `topic_formats` names the format.
         detect: Detect = Detect::Bound, "", |_| true;
         /// JSON pointer of the message id; empty: none.
-        id: String = String::new(), "a JSON pointer, such as \"/id\"", is_pointer;
+        id: String = String::new(), "a JSON pointer, such as \"/id\"", |pointer: &String| is_pointer(pointer);
         /// JSON pointer of the time of sending; empty: none.
-        timestamp: String = String::new(), "a JSON pointer, such as \"/sent_at\"", is_pointer;
-        /// How the time is written: "rfc3339", "unix_s" or "unix_ms".
+        timestamp: String = String::new(), "a JSON pointer, such as \"/sent_at\"", |pointer: &String| is_pointer(pointer);
+        /// How the time is written: `rfc3339`, `unix_s` or `unix_ms`.
         timestamp_form: TimestampForm = TimestampForm::Rfc3339, "", |_| true;
         /// Older envelopes are `stale`; 0: not checked.
         max_age_s: u32 = 86_400, "0 to 1000000000", |s| *s <= SECONDS_MAX;
         /// Envelopes from further in the future are `future`.
         max_skew_s: u32 = 300, "0 to 1000000000", |s| *s <= SECONDS_MAX;
         /// JSON pointer of the signature: HMAC-SHA256 over the RFC 8785 form without this member; empty: none.
-        signature: String = String::new(), "a JSON pointer, such as \"/signature\"", is_pointer;
+        signature: String = String::new(), "a JSON pointer, such as \"/signature\"", |pointer: &String| is_pointer(pointer);
         /// How the signature is written: "hex" or "base64".
         signature_encoding: SignatureEncoding = SignatureEncoding::Hex, "", |_| true;
         /// Key of the signature, used as its bytes; or a list of { text = "…", from = "…", until = "…" }.
@@ -388,7 +238,7 @@ section! {
         /// Whether every envelope needs a signature, or only those that have one are verified.
         signature_required: bool = true, "", |_| true;
         /// How long message ids are remembered.
-        dedup_keep_s: u32 = 86_400, "1 to 1000000000", is_seconds;
+        dedup_keep_s: u32 = 86_400, "1 to 1000000000", |s| is_seconds(*s);
     }
 }
 
@@ -580,8 +430,8 @@ fn write_example(out: &mut String) {
     }
 }
 
-fn is_seconds(seconds: &u32) -> bool {
-    (1..=SECONDS_MAX).contains(seconds)
+fn is_seconds(seconds: u32) -> bool {
+    (1..=SECONDS_MAX).contains(&seconds)
 }
 
 /// Keys of 32 bytes in hex.
@@ -591,7 +441,7 @@ fn are_keys(keys: &SecretKeys) -> bool {
 }
 
 /// Nothing, or a JSON pointer (RFC 6901) to a member.
-fn is_pointer(pointer: &String) -> bool {
+fn is_pointer(pointer: &str) -> bool {
     let escapes = |token: &str| {
         let mut rest = token.split('~').skip(1);
         rest.all(|after| after.starts_with(['0', '1']))

@@ -184,11 +184,11 @@ sections! {
         payload_bytes_max: u32 = 1_048_576, "2 to 1073741824", |bytes| (2..=1 << 30).contains(bytes);
         /// Deeper nesting is rejected as `too-deep`; the envelope itself is depth 1.
         depth_max: u16 = 64, "1 to 1024", |depth| (1..=1024).contains(depth);
-        /// Most operations that a schema may compile to.
+        /// Most operations that a schema of your own may compile to.
         schema_ops_max: u32 = 100_000, "1 to 10000000", |ops| (1..=10_000_000).contains(ops);
-        /// Most nested calls while a record is checked against a schema; a level of nesting takes one or two.
+        /// Most nested calls while a record is checked against a schema of your own; a level of nesting takes one or two.
         schema_calls_max: u32 = 1024, "16 to 4096", |calls| (16..=4096).contains(calls);
-        /// Most steps while a record is checked against a schema; more are rejected as `schema`.
+        /// Most steps while a record is checked against a schema of your own; more are rejected as `schema`.
         schema_steps_max: u64 = 20_000_000, "1000 or more", |steps| *steps >= 1000;
         /// Most bytes of one pattern's text in a schema.
         pattern_bytes_max: u32 = 4096, "1 to 1048576", |bytes| (1..=1 << 20).contains(bytes);

@@ -4,6 +4,7 @@
 //! the errors and the printed effective configuration derive from there. This module reads files and the
 //! environment; it must not open brokers, keys or schemas.
 
+mod choices;
 mod entries;
 mod error;
 mod formats;
@@ -17,15 +18,15 @@ mod start;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+pub use choices::{
+    AghPreset, Correlation, DedupKey, DirectBinding, DraftChoice, DuplicateNames, NullOptionals,
+    PayloadShape, ReplayGuard, SignatureEncoding, ThreadGrammar, TimestampForm, UnknownFields, VerifyProof,
+};
 pub use entries::{
     AgentEntry, AgentStatus, Constant, Detect, Iterations, Jwk, Jwks, SecretKey, SecretKeys, TaskEntry,
 };
 pub use error::{ConfigError, Problem};
-pub use formats::{
-    Agh, AghPreset, Alfred, Bluelabel, Correlation, Custom, CustomKeys, DedupKey, DirectBinding, DraftChoice,
-    DuplicateNames, Formats, Humaninloop, NullOptionals, Olympus, PayloadShape, ReplayGuard,
-    SignatureEncoding, ThreadGrammar, TimestampForm, UnknownFields, VerifyProof,
-};
+pub use formats::{Agh, Alfred, Bluelabel, Custom, CustomKeys, Formats, Humaninloop, Olympus};
 pub use keys::{
     ClockChoice, Config, Files, Kafka, Limits, Pipeline, Profile, Rules, SaslMechanism, SecurityProtocol,
 };
@@ -133,16 +134,28 @@ impl Config {
                 );
             }
         }
-        // A binding that no topic has is a slip of the pen, and its topic would be judged without it.
-        let unknown = self.topic_formats.keys().find(|topic| !kafka.topics.contains(topic));
-        if let Some(topic) = unknown.filter(|_| !kafka.topics.is_empty()) {
-            return wrong(
-                "topic_formats",
-                format!("`{topic}`"),
-                &format!("the input topics {:?}", kafka.topics),
-            );
+        self.check_bindings(source)
+    }
+
+    /// A binding that no topic has is a slip of the pen, and its topic would be judged without it.
+    fn check_bindings(&self, source: &read::Source<'_>) -> Result<(), ConfigError> {
+        let topics = &self.kafka.topics;
+        let unknown = |topic: &String| !topics.is_empty() && !topics.contains(topic);
+        let by_topic = self.topic_formats.keys().map(|topic| ("topic_formats".to_owned(), topic));
+        let by_format = self.format.custom.iter().flat_map(|(name, custom)| {
+            let topics = match &custom.keys.detect {
+                Detect::Topics(topics) => topics.as_slice(),
+                Detect::Bound | Detect::Member { .. } => &[],
+            };
+            topics.iter().map(move |topic| (format!("format.{name}.detect"), topic))
+        });
+        match by_topic.chain(by_format).find(|(_, topic)| unknown(topic)) {
+            None => Ok(()),
+            Some((key, topic)) => {
+                let (found, allowed) = (format!("`{topic}`"), format!("the input topics {topics:?}"));
+                Err(ConfigError::new(source.file, Problem::Value { key, line: None, found, allowed }))
+            }
         }
-        Ok(())
     }
 
     /// The effective configuration as TOML, secrets hidden.

@@ -21,7 +21,7 @@ use super::{
 #[derive(Debug, thiserror::Error)]
 pub enum FormatError {
     /// Its schema does not compile.
-    #[error("schema of {format}: {source}")]
+    #[error("schema of {format}")]
     Schema {
         /// The format.
         format: String,
@@ -59,6 +59,29 @@ pub struct Lack {
     pub text: &'static str,
     /// The keys, one of which it needs.
     pub keys: &'static [&'static str],
+}
+
+/// What the module of a built-in format offers. Dispatch is by `match`; the trait only says what belongs together.
+pub(super) trait BuiltIn: Sized {
+    /// The keys of its section.
+    type Keys;
+    /// Makes the format ready.
+    fn new(keys: &Self::Keys, profile: Profile) -> Result<Self, FormatError>;
+    /// The rules whose data is not configured.
+    fn lacks(&self) -> RuleSet;
+    /// What its settings change in its schema, beyond the profile's overlay.
+    fn edits(&self) -> Vec<Edit>;
+    /// Meaning, in the order of the format.
+    fn check<O: Observer>(&self, record: &Record<'_>, report: &mut Report<'_, O>) -> ControlFlow<()>;
+    /// Credentials.
+    fn authenticate<O: Observer>(
+        &self,
+        record: &Record<'_>,
+        scratch: &mut Scratch,
+        report: &mut Report<'_, O>,
+    ) -> ControlFlow<()>;
+    /// What the gate needs of a record that holds.
+    fn facts(&self, record: &Record<'_>, scratch: &mut Scratch) -> Facts;
 }
 
 /// What only the format itself knows.
@@ -132,7 +155,7 @@ pub fn compile(config: &Config) -> Result<Vec<Compiled>, FormatError> {
     let limits = program_limits(&config.limits);
     let mut compiled = Vec::new();
     for format in FORMATS {
-        compiled.push(compile_built_in(format, config, limits)?);
+        compiled.push(compile_built_in(format, config)?);
     }
     for (name, keys) in &config.format.custom {
         compiled.push(compile_custom(name, keys, config.rules.profile, limits)?);
@@ -147,17 +170,12 @@ pub fn compile(config: &Config) -> Result<Vec<Compiled>, FormatError> {
     Ok(compiled)
 }
 
-fn compile_built_in(
-    format: &'static Format,
-    config: &Config,
-    limits: Limits,
-) -> Result<Compiled, FormatError> {
+fn compile_built_in(format: &'static Format, config: &Config) -> Result<Compiled, FormatError> {
     let profile = config.rules.profile;
     let parts = parts_of(format, config)?;
     let shape = shapes::shape_of(format.schema, format.overlay, profile, parts.edits)
         .map_err(|problem| FormatError::Overlay { format: format.name, problem })?;
-    let options = Options { limits, ..Options::default() };
-    let program = Program::compile(&shape.text, format.schema_file, &options)
+    let program = Program::compile(&shape.text, format.schema_file, &Options::default())
         .map_err(|source| FormatError::Schema { format: format.name.to_owned(), source })?;
     let off = named(format, parts.rules, &parts.rules_off)?;
     let holding = RuleSet::of(parts.rules, |rule| rule.holds_in(profile)).without(off);

@@ -43,7 +43,7 @@ struct Known {
     /// Built-in formats that require it.
     required_by: u64,
     /// The user's formats whose schema speaks of it.
-    known_to: u64,
+    in_schema_of: u64,
 }
 
 /// The names of all formats, ready for look-up.
@@ -104,7 +104,7 @@ impl Detector {
                     detector.member_formats |= bit;
                     detector.own_formats |= bit;
                     for name in claim.names() {
-                        detector.insert(name, |known| known.known_to |= bit);
+                        detector.insert(name, |known| known.in_schema_of |= bit);
                     }
                 }
                 Claim::Never => detector.own_formats |= bit,
@@ -153,7 +153,7 @@ impl Detector {
             if let Some(known) = self.find(name) {
                 claims.claimed.0 |= known.discriminates;
                 if known.discriminates != 0 {
-                    claims.foreign_to.0 |= self.member_formats & !known.known_to;
+                    claims.foreign_to.0 |= self.member_formats & !known.in_schema_of;
                 }
                 for (index, count) in present.iter_mut().enumerate() {
                     // A name may stand there hundreds of times; that it does is found later.

@@ -6,7 +6,7 @@ use crate::config::{self, Profile};
 use crate::credentials::{Scratch, digest};
 use crate::program::Observer;
 
-use super::compiled::FormatError;
+use super::compiled::{BuiltIn, FormatError};
 use super::facts::{Facts, Lifecycle};
 use super::record::Record;
 use super::rule::{Report, RuleSet, rules};
@@ -23,29 +23,26 @@ pub(super) const HIDDEN: &[&str] = &[];
 /// The format as it is configured.
 pub(super) struct Input;
 
-impl Input {
-    /// Makes the format ready.
-    pub(super) fn new(_: &config::Humaninloop, _: Profile) -> Result<Self, FormatError> {
+impl BuiltIn for Input {
+    type Keys = config::Humaninloop;
+
+    fn new(_: &config::Humaninloop, _: Profile) -> Result<Self, FormatError> {
         Ok(Self)
     }
 
-    /// The rules whose data is not configured.
-    pub(super) fn lacks(&self) -> RuleSet {
+    fn lacks(&self) -> RuleSet {
         RuleSet::default()
     }
 
-    /// What its settings change in its schema.
-    pub(super) fn edits(&self) -> Vec<Edit> {
+    fn edits(&self) -> Vec<Edit> {
         Vec::new()
     }
 
-    /// Meaning, in the order of the format.
-    pub(super) fn check<O: Observer>(&self, _: &Record<'_>, _: &mut Report<'_, O>) -> ControlFlow<()> {
+    fn check<O: Observer>(&self, _: &Record<'_>, _: &mut Report<'_, O>) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 
-    /// Credentials.
-    pub(super) fn authenticate<O: Observer>(
+    fn authenticate<O: Observer>(
         &self,
         _: &Record<'_>,
         _: &mut Scratch,
@@ -54,8 +51,7 @@ impl Input {
         ControlFlow::Continue(())
     }
 
-    /// What the gate needs.
-    pub(super) fn facts(&self, record: &Record<'_>, _: &mut Scratch) -> Facts {
+    fn facts(&self, record: &Record<'_>, _: &mut Scratch) -> Facts {
         Facts {
             identity: None,
             content: digest::content_tag(record.payload),
@@ -68,29 +64,26 @@ impl Input {
 /// The format as it is configured.
 pub(super) struct Output;
 
-impl Output {
-    /// Makes the format ready.
-    pub(super) fn new(_: &config::Humaninloop, _: Profile) -> Result<Self, FormatError> {
+impl BuiltIn for Output {
+    type Keys = config::Humaninloop;
+
+    fn new(_: &config::Humaninloop, _: Profile) -> Result<Self, FormatError> {
         Ok(Self)
     }
 
-    /// The rules whose data is not configured.
-    pub(super) fn lacks(&self) -> RuleSet {
+    fn lacks(&self) -> RuleSet {
         RuleSet::default()
     }
 
-    /// What its settings change in its schema.
-    pub(super) fn edits(&self) -> Vec<Edit> {
+    fn edits(&self) -> Vec<Edit> {
         Vec::new()
     }
 
-    /// Meaning, in the order of the format.
-    pub(super) fn check<O: Observer>(&self, _: &Record<'_>, _: &mut Report<'_, O>) -> ControlFlow<()> {
+    fn check<O: Observer>(&self, _: &Record<'_>, _: &mut Report<'_, O>) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 
-    /// Credentials.
-    pub(super) fn authenticate<O: Observer>(
+    fn authenticate<O: Observer>(
         &self,
         _: &Record<'_>,
         _: &mut Scratch,
@@ -99,8 +92,7 @@ impl Output {
         ControlFlow::Continue(())
     }
 
-    /// What the gate needs.
-    pub(super) fn facts(&self, record: &Record<'_>, _: &mut Scratch) -> Facts {
+    fn facts(&self, record: &Record<'_>, _: &mut Scratch) -> Facts {
         Facts {
             identity: None,
             content: digest::content_tag(record.payload),

@@ -6,7 +6,7 @@ use crate::config::{self, Profile};
 use crate::credentials::{Scratch, digest};
 use crate::program::Observer;
 
-use super::compiled::FormatError;
+use super::compiled::{BuiltIn, FormatError};
 use super::facts::{Facts, Lifecycle};
 use super::fields::fields;
 use super::record::Record;
@@ -23,29 +23,26 @@ pub(super) const HIDDEN: &[&str] = &[];
 /// The format as it is configured.
 pub(super) struct Olympus;
 
-impl Olympus {
-    /// Makes the format ready.
-    pub(super) fn new(_: &config::Olympus, _: Profile) -> Result<Self, FormatError> {
+impl BuiltIn for Olympus {
+    type Keys = config::Olympus;
+
+    fn new(_: &config::Olympus, _: Profile) -> Result<Self, FormatError> {
         Ok(Self)
     }
 
-    /// The rules whose data is not configured.
-    pub(super) fn lacks(&self) -> RuleSet {
+    fn lacks(&self) -> RuleSet {
         RuleSet::default()
     }
 
-    /// What its settings change in its schema.
-    pub(super) fn edits(&self) -> Vec<Edit> {
+    fn edits(&self) -> Vec<Edit> {
         Vec::new()
     }
 
-    /// Meaning, in the order of the format.
-    pub(super) fn check<O: Observer>(&self, _: &Record<'_>, _: &mut Report<'_, O>) -> ControlFlow<()> {
+    fn check<O: Observer>(&self, _: &Record<'_>, _: &mut Report<'_, O>) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 
-    /// Credentials.
-    pub(super) fn authenticate<O: Observer>(
+    fn authenticate<O: Observer>(
         &self,
         _: &Record<'_>,
         _: &mut Scratch,
@@ -54,8 +51,7 @@ impl Olympus {
         ControlFlow::Continue(())
     }
 
-    /// What the gate needs.
-    pub(super) fn facts(&self, record: &Record<'_>, _: &mut Scratch) -> Facts {
+    fn facts(&self, record: &Record<'_>, _: &mut Scratch) -> Facts {
         Facts {
             identity: None,
             content: digest::content_tag(record.payload),

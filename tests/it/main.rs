@@ -7,9 +7,12 @@
     reason = "a test that cannot go on should panic, and say where"
 )]
 
+mod cases;
 mod cli;
 mod fixtures;
 mod kafka;
+mod mutations;
+mod own_formats;
 mod pipeline;
 mod stages;
 mod tidy;

@@ -31,7 +31,7 @@ mod secrets;
 
 use std::ops::ControlFlow;
 
-use super::compiled::FormatError;
+use super::compiled::{BuiltIn, FormatError};
 use super::facts::Facts;
 use super::record::Record;
 use super::rule::{Report, RuleSet, rules};
@@ -144,36 +144,25 @@ pub(super) struct Agh {
     knobs: config::Agh,
 }
 
-impl Agh {
-    /// Makes the format ready.
-    #[expect(clippy::unnecessary_wraps, reason = "all formats are made the same way")]
-    pub(super) fn new(knobs: &config::Agh, _: Profile) -> Result<Self, FormatError> {
+impl BuiltIn for Agh {
+    type Keys = config::Agh;
+
+    fn new(knobs: &config::Agh, _: Profile) -> Result<Self, FormatError> {
         Ok(Self { knobs: knobs.clone() })
     }
 
-    /// The rules whose data is not configured: none; local peers are an offer, not a demand.
-    #[expect(clippy::unused_self, reason = "all formats are asked the same way")]
-    pub(super) fn lacks(&self) -> RuleSet {
+    /// None: local peers are an offer, not a demand.
+    fn lacks(&self) -> RuleSet {
         RuleSet::default()
     }
 
-    /// What its settings change in its schema: nothing; an envelope that the schema refuses goes through the steps.
-    #[expect(clippy::unused_self, reason = "all formats are asked the same way")]
-    pub(super) fn edits(&self) -> Vec<Edit> {
+    /// None: an envelope that the schema refuses goes through the steps, which know the settings.
+    fn edits(&self) -> Vec<Edit> {
         Vec::new()
     }
 
-    /// Whether the last of two members with the same name counts.
-    pub(super) fn keeps_last(&self) -> bool {
-        self.knobs.duplicate_names == DuplicateNames::LastWins
-    }
-
     /// Steps 1 to 5, as far as they are about meaning.
-    pub(super) fn check<O: Observer>(
-        &self,
-        record: &Record<'_>,
-        report: &mut Report<'_, O>,
-    ) -> ControlFlow<()> {
+    fn check<O: Observer>(&self, record: &Record<'_>, report: &mut Report<'_, O>) -> ControlFlow<()> {
         let (envelope, knobs) = (self.envelope(record), &self.knobs);
         let kind = if record.in_shape {
             header::check_beyond_schema(&envelope, report)?
@@ -187,7 +176,7 @@ impl Agh {
     }
 
     /// The rest of step 5 (the digest of a capability), then 5p, 5v and 6a.
-    pub(super) fn authenticate<O: Observer>(
+    fn authenticate<O: Observer>(
         &self,
         record: &Record<'_>,
         scratch: &mut Scratch,
@@ -205,11 +194,17 @@ impl Agh {
         policy::target(&envelope, &self.knobs, report)
     }
 
-    /// What the gate needs.
-    pub(super) fn facts(&self, record: &Record<'_>, _: &mut Scratch) -> Facts {
+    fn facts(&self, record: &Record<'_>, _: &mut Scratch) -> Facts {
         let envelope = self.envelope(record);
         let kind = envelope.text(Member::Kind).and_then(MessageKind::named);
         facts::of(&envelope, kind, &self.knobs)
+    }
+}
+
+impl Agh {
+    /// Whether the last of two members with the same name counts.
+    pub(super) fn keeps_last(&self) -> bool {
+        self.knobs.duplicate_names == DuplicateNames::LastWins
     }
 
     fn envelope<'a>(&self, record: &Record<'a>) -> Envelope<'a> {

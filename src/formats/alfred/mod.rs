@@ -13,7 +13,7 @@ mod registry;
 
 use std::ops::ControlFlow;
 
-use super::compiled::FormatError;
+use super::compiled::{BuiltIn, FormatError};
 use super::facts::Facts;
 use super::record::Record;
 use super::rule::{Report, RuleId, RuleSet, rules};
@@ -106,9 +106,10 @@ pub(super) struct Alfred {
     with_suffix: bool,
 }
 
-impl Alfred {
-    /// Makes the format ready.
-    pub(super) fn new(knobs: &config::Alfred, profile: Profile) -> Result<Self, FormatError> {
+impl BuiltIn for Alfred {
+    type Keys = config::Alfred;
+
+    fn new(knobs: &config::Alfred, profile: Profile) -> Result<Self, FormatError> {
         let keys = keys::mac_keys(knobs)?;
         Ok(Self {
             verifier: keys::verifier(knobs, profile)?,
@@ -119,8 +120,7 @@ impl Alfred {
         })
     }
 
-    /// The rules whose data is not configured.
-    pub(super) fn lacks(&self) -> RuleSet {
+    fn lacks(&self) -> RuleSet {
         let mut lacks = RuleSet::default();
         if self.knobs.registry.is_empty() {
             lacks = REGISTRY_RULES.into_iter().fold(lacks, RuleSet::with);
@@ -131,18 +131,12 @@ impl Alfred {
         if self.has_keys { lacks } else { lacks.with(SIGNATURE) }
     }
 
-    /// What its settings change in its schema: nothing.
-    #[expect(clippy::unused_self, reason = "all formats are asked the same way")]
-    pub(super) fn edits(&self) -> Vec<Edit> {
+    fn edits(&self) -> Vec<Edit> {
         Vec::new()
     }
 
     /// Meaning: version, time, ends, intent, type.
-    pub(super) fn check<O: Observer>(
-        &self,
-        record: &Record<'_>,
-        report: &mut Report<'_, O>,
-    ) -> ControlFlow<()> {
+    fn check<O: Observer>(&self, record: &Record<'_>, report: &mut Report<'_, O>) -> ControlFlow<()> {
         let Some(message) = Message::read(record) else { return ControlFlow::Continue(()) };
         for id in [Some(message.id), message.correlation_id].into_iter().flatten() {
             report.demand(UUID_V4, is_uuid_v4(id.text), id.at)?;
@@ -158,6 +152,24 @@ impl Alfred {
         report.demand(TYPE_CONSISTENCY, misfit.is_none(), misfit.unwrap_or_default())
     }
 
+    /// Credentials: the token and what it grants, then the signature.
+    fn authenticate<O: Observer>(
+        &self,
+        record: &Record<'_>,
+        scratch: &mut Scratch,
+        report: &mut Report<'_, O>,
+    ) -> ControlFlow<()> {
+        let Some(message) = Message::read(record) else { return ControlFlow::Continue(()) };
+        self.token(record, &message, scratch, report)?;
+        self.signature(record, &message, scratch, report)
+    }
+
+    fn facts(&self, record: &Record<'_>, scratch: &mut Scratch) -> Facts {
+        facts::of(record, self, scratch)
+    }
+}
+
+impl Alfred {
     /// The timestamp lies within the window, both edges included.
     fn window<O: Observer>(
         &self,
@@ -189,18 +201,6 @@ impl Alfred {
         report.demand(INTENT, is_intent(intent.text), intent.at)?;
         let served = registry::serves_intent(message, &self.knobs.registry, self.with_suffix);
         report.demand(INTENT_SERVED, served, intent.at)
-    }
-
-    /// Credentials: the token and what it grants, then the signature.
-    pub(super) fn authenticate<O: Observer>(
-        &self,
-        record: &Record<'_>,
-        scratch: &mut Scratch,
-        report: &mut Report<'_, O>,
-    ) -> ControlFlow<()> {
-        let Some(message) = Message::read(record) else { return ControlFlow::Continue(()) };
-        self.token(record, &message, scratch, report)?;
-        self.signature(record, &message, scratch, report)
     }
 
     fn token<O: Observer>(
@@ -269,11 +269,6 @@ impl Alfred {
             }
             Err(_) => report.broken(SIGNATURE, signature.at),
         }
-    }
-
-    /// What the gate needs.
-    pub(super) fn facts(&self, record: &Record<'_>, scratch: &mut Scratch) -> Facts {
-        facts::of(record, self, scratch)
     }
 }
 
