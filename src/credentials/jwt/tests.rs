@@ -220,7 +220,7 @@ fn claims_are_checked_by_type_and_value() {
 #[test]
 fn subject_tenant_and_rights() {
     let read = |claims: Value, then: fn(Claims<'_>)| {
-        with_claims(&claims, &rules(true), |claims| then(Claims(claims)))
+        with_claims(&claims, &rules(true), |claims| then(Claims(claims)));
     };
     read(json!({"sub":"s","agent_id":"a","tenant_id":"t","tenant":"t","role":"admin"}), |claims| {
         assert_eq!((claims.subject(), claims.tenant(), claims.is_admin()), (Some("s"), Ok(Some("t")), true));

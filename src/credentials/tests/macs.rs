@@ -85,7 +85,7 @@ fn secret(text: &str, encoding: Encoding) -> Secret {
     Secret::from_text(text, encoding, "test").unwrap()
 }
 
-fn olympus<'a>(tape: Tape<'a>) -> Olympus<'a> {
+fn olympus(tape: Tape<'_>) -> Olympus<'_> {
     Olympus {
         session_id: text(tape, "/envelope/session_id"),
         persona: text(tape, "/authentication/sender_persona"),
@@ -98,7 +98,7 @@ fn olympus<'a>(tape: Tape<'a>) -> Olympus<'a> {
     }
 }
 
-fn alfred<'a>(tape: Tape<'a>) -> Alfred<'a> {
+fn alfred(tape: Tape<'_>) -> Alfred<'_> {
     Alfred {
         tenant_id: text(tape, "/envelope/security/tenant_id"),
         agent_id: text(tape, "/envelope/routing/source/agent_id"),
