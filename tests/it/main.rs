@@ -11,5 +11,7 @@ mod cli;
 mod fixtures;
 mod kafka;
 mod pipeline;
+mod rfc8785;
+mod sign;
 mod stages;
 mod tidy;
