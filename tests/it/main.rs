@@ -14,5 +14,7 @@ mod kafka;
 mod mutations;
 mod own_formats;
 mod pipeline;
+mod rfc8785;
+mod sign;
 mod stages;
 mod tidy;
