@@ -436,7 +436,7 @@ mod tests {
 
     #[test]
     fn what_is_no_json_is_told_apart() {
-        let why = |payload: &[u8]| Parser::new(64).parse(payload, Result::err);
+        let why = |payload: &[u8]| Parser::new(64).parse(payload, |tape| tape.map(|_| ()).err());
         assert_eq!(why(b"{\"a\":\"\xff\"}"), Some(Malformed::NotUtf8));
         assert_eq!(why(b"{\"a\":\"\xff\""), Some(Malformed::NotUtf8), "the encoding comes first");
         assert_eq!(why(b"{\"a\":\"\xed\xa0\x80\"}"), Some(Malformed::NotUtf8), "surrogates are no UTF-8");

@@ -13,6 +13,7 @@ use super::choices::{
 };
 use super::entries::{AgentEntry, Detect, Iterations, Jwks, SecretKey, SecretKeys, TaskEntry};
 use super::keys::section;
+use super::peers::Peers;
 use super::read::{Secret, Setting as _, Source};
 use super::registry::{Names, Registry};
 use super::schema_files::SchemaFiles;
@@ -135,8 +136,9 @@ formats! {
         task_write_needs_proof: bool = false, "", |_| true;
         /// Proofs of the trust profile: `off`, `when_present` or `required`.
         verify_proof: VerifyProof = VerifyProof::Off, "", |_| true;
-        /// Peers of this node; directed messages to others are `not-target`. Empty: not checked. Or a file.
-        local_peers: Names = Names::default(), "", |_| true;
+        /// Peers of this node: ids, or { peer_id = "…", workspace_id = "…", channel = "…" }; or a file. Directed messages
+        /// to others are `not-target`. Empty: not checked.
+        local_peers: Peers = Peers::default(), "", |_| true;
         /// Rules that are switched off, by name.
         rules_off: Vec<String> = Vec::new(), "", |_| true;
     }

@@ -10,6 +10,7 @@ mod error;
 mod formats;
 mod keys;
 mod owned;
+mod peers;
 mod read;
 mod registry;
 mod schema_files;
@@ -31,6 +32,7 @@ pub use keys::{
     ClockChoice, Config, Files, Kafka, Limits, Pipeline, Profile, Rules, SaslMechanism, SecurityProtocol,
 };
 pub use owned::OWNED;
+pub use peers::Peers;
 pub use read::Secret;
 pub use registry::{Names, Registry};
 pub use schema_files::{SchemaFiles, SchemaFilesError};

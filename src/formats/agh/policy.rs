@@ -80,25 +80,27 @@ pub(super) fn target<O: Observer>(
     report: &mut Report<'_, O>,
 ) -> ControlFlow<()> {
     let to = envelope.text(Member::To);
+    let (Some(workspace), Some(channel), Some(from)) =
+        (envelope.text(Member::WorkspaceId), envelope.text(Member::Channel), envelope.text(Member::From))
+    else {
+        return ControlFlow::Continue(());
+    };
     if !knobs.local_peers.is_empty()
         && let Some(to) = to
     {
-        let holds = knobs.local_peers.iter().any(|peer| peer == to);
+        let holds = knobs.local_peers.contains(workspace, channel, to);
         report.demand(NOT_TARGET, holds, envelope.place(Member::To))?;
     }
     if knobs.direct_binding == DirectBinding::Reject
-        && let (Some(room), Some(workspace), Some(channel), Some(from)) = (
-            envelope.text(Member::DirectId),
-            envelope.text(Member::WorkspaceId),
-            envelope.text(Member::Channel),
-            envelope.text(Member::From),
-        )
+        && let Some(room) = envelope.text(Member::DirectId)
     {
         let is_room_with = |peer: &str| peer != from && direct_id_fits(room, workspace, channel, from, peer);
         let holds = match to {
             Some(to) => is_room_with(to),
             // Whoever of ours shares the room is meant; without ours nobody can say.
-            None => knobs.local_peers.is_empty() || knobs.local_peers.iter().any(is_room_with),
+            None => {
+                knobs.local_peers.is_empty() || knobs.local_peers.of(workspace, channel).any(is_room_with)
+            }
         };
         report.demand(DIRECT_BINDING, holds, envelope.place(Member::DirectId))?;
     }
