@@ -9,6 +9,7 @@
 
 mod cases;
 mod cli;
+mod facts;
 mod fixtures;
 mod kafka;
 mod mutations;
