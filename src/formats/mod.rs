@@ -19,6 +19,7 @@ mod facts;
 pub(crate) mod fields;
 mod humaninloop;
 mod olympus;
+mod paths;
 mod record;
 pub(crate) mod rule;
 mod shapes;

@@ -63,6 +63,12 @@ impl<'a> Record<'a> {
         }
     }
 
+    /// Whether a node is an array.
+    #[must_use]
+    pub fn is_array(&self, at: NodeIndex) -> bool {
+        matches!(self.value(at), Some(Node::Array { .. }))
+    }
+
     /// A number, if it is one; beyond 53 bits it is the nearest double, which is enough to compare with small bounds.
     #[must_use]
     pub fn number_at(&self, at: NodeIndex) -> Option<f64> {
