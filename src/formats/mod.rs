@@ -23,6 +23,7 @@ mod paths;
 mod record;
 pub(crate) mod rule;
 mod shapes;
+mod unique;
 
 pub use compiled::{Compiled, FormatError, Lack, compile};
 pub use detect::{Claimed, Claims, Detector};

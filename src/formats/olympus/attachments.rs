@@ -14,6 +14,7 @@ use super::super::compiled::FormatError;
 use super::super::paths;
 use super::super::record::Record;
 use super::super::rule::Report;
+use super::super::unique::first_repeated;
 use super::routes::{self, Persona};
 use super::{
     ATTACHMENT_CONTENT, ATTACHMENT_ONCE, ATTACHMENT_RELATIVE, ATTACHMENT_SAFE, ATTACHMENT_SCOPE,
@@ -71,7 +72,7 @@ impl Contents {
 }
 
 /// One attachment's members.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, PartialEq, Hash)]
 struct Attachment<'a> {
     kind: Option<&'a str>,
     path: Option<&'a str>,
@@ -124,7 +125,7 @@ pub(super) fn check<O: Observer>(
     report: &mut Report<'_, O>,
 ) -> ControlFlow<()> {
     let Some(list) = record.node(ATTACHMENTS) else { return ControlFlow::Continue(()) };
-    for (number, at) in record.items(list).enumerate() {
+    for at in record.items(list) {
         let attachment = Attachment::of(record, at);
         let place = |name: &str| record.member(at, name).unwrap_or(at);
         if let (Some(target), Some(kind)) = (target, attachment.kind) {
@@ -137,10 +138,11 @@ pub(super) fn check<O: Observer>(
         if let (Some(target), Some(correlation_id)) = (target, record.text(CORRELATION)) {
             report.demand(ATTACHMENT_SCOPE, attachment.is_in_scope(target, correlation_id), at)?;
         }
-        if report.wants(ATTACHMENT_ONCE) {
-            let twice =
-                record.items(list).take(number).any(|other| Attachment::of(record, other) == attachment);
-            report.demand(ATTACHMENT_ONCE, !twice, at)?;
+    }
+    if report.wants(ATTACHMENT_ONCE) {
+        let attachments = record.items(list).map(|at| Attachment::of(record, at));
+        if let Some(place) = first_repeated(record.items(list).count(), attachments) {
+            report.broken(ATTACHMENT_ONCE, record.items(list).nth(place).unwrap_or(list))?;
         }
     }
     for at in record.items(list) {

@@ -37,11 +37,6 @@ impl Persona {
         PERSONAS.iter().position(|persona| *persona == name).map(|place| Self(place as u8))
     }
 
-    /// Its name on the page.
-    pub(super) fn name(self) -> &'static str {
-        PERSONAS.get(usize::from(self.0)).copied().unwrap_or_default()
-    }
-
     /// Whether it judges the work of others.
     pub(super) fn evaluates(self) -> bool {
         matches!(self, Self::VALIDATION_TESTER | Self::DOCUMENTATION_REVIEWER)
@@ -162,7 +157,7 @@ mod tests {
         assert_eq!(count, 4 + 6 + 6 + 12 + 4 + 12 + 8);
         for (place, name) in PERSONAS.iter().enumerate() {
             let persona = Persona::of(name).unwrap();
-            assert_eq!((usize::from(persona.0), persona.name()), (place, *name));
+            assert_eq!(usize::from(persona.0), place);
             for message_type in MESSAGE_TYPES {
                 assert!(!is_route(persona, persona, MessageType::of(message_type).unwrap()));
             }
