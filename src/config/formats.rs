@@ -346,6 +346,10 @@ impl Formats {
                 return Err(value_error(source, key, "(hidden)", "64 hex digits"));
             }
         }
+        let root = &mut self.olympus.attachment_root;
+        if !root.is_empty() {
+            *root = source.path(root).display().to_string();
+        }
         for (name, custom) in &mut self.custom {
             let key = format!("format.{name}.signature_key");
             load_secret(source, &key, &mut custom.keys.signature_key, &mut custom.keys.signature_key_file)?;

@@ -404,7 +404,7 @@ impl Compiled {
 
     /// A report for its rules.
     pub fn report<'o, O: Observer>(&self, observer: &'o mut O) -> Report<'o, O> {
-        Report::new(observer, self.rules, self.on)
+        Report::new(observer, self.rules, self.on, self.lacking)
     }
 
     /// Meaning: what the members say together.

@@ -19,9 +19,11 @@ mod facts;
 pub(crate) mod fields;
 mod humaninloop;
 mod olympus;
+mod paths;
 mod record;
 pub(crate) mod rule;
 mod shapes;
+mod unique;
 
 pub use compiled::{Compiled, FormatError, Lack, compile};
 pub use detect::{Claimed, Claims, Detector};

@@ -178,14 +178,15 @@ pub struct Report<'o, O> {
     observer: &'o mut O,
     rules: &'static [Rule],
     on: RuleSet,
+    lacking: RuleSet,
     /// Rules that applied to the record and could not be checked, because their data is not configured.
     unchecked: RuleSet,
 }
 
 impl<'o, O: Observer> Report<'o, O> {
-    /// A report on one record; `on` are the rules that hold and have their data.
-    pub fn new(observer: &'o mut O, rules: &'static [Rule], on: RuleSet) -> Self {
-        Self { observer, rules, on, unchecked: RuleSet::default() }
+    /// A report on one record; `on` are the rules that hold and have their data, `lacking` those that lack it.
+    pub fn new(observer: &'o mut O, rules: &'static [Rule], on: RuleSet, lacking: RuleSet) -> Self {
+        Self { observer, rules, on, lacking, unchecked: RuleSet::default() }
     }
 
     /// Whether the rule is on. Ask before work that only this rule needs.
@@ -209,9 +210,11 @@ impl<'o, O: Observer> Report<'o, O> {
         if holds { ControlFlow::Continue(()) } else { self.broken(rule, at) }
     }
 
-    /// The rule applies to this record, and cannot be checked.
+    /// The rule applies to this record, and cannot be checked; nothing happens if it does not hold in the profile.
     pub fn unchecked(&mut self, rule: RuleId) {
-        self.unchecked = self.unchecked.with(rule);
+        if self.on.contains(rule) || self.lacking.contains(rule) {
+            self.unchecked = self.unchecked.with(rule);
+        }
     }
 
     /// The rules that could not be checked so far.

@@ -75,7 +75,7 @@ fn check_explains_as_it_did() {
     paths.sort();
     // Files of white space hold no record at all.
     paths.retain(|path| !path.contains("empty-payload"));
-    let mut args = vec!["check"];
+    let mut args = vec!["check", "--config", "tests/golden/check.toml"];
     args.extend(paths.iter().map(String::as_str));
     let (code, got, _) = run(&args);
     assert_eq!(code, 1, "rejected envelopes are findings");

@@ -7,7 +7,7 @@
     reason = "a test that cannot go on should panic, and say where"
 )]
 
-mod cases;
+mod causes;
 mod cli;
 mod facts;
 mod fixtures;

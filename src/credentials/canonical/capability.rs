@@ -72,31 +72,6 @@ fn write_list(tape: Tape<'_>, name: &str, list: usize, buffers: &mut Buffers) {
     }
 }
 
-/// The first entry of a list of texts that stood there before, surrounding white space apart.
-///
-/// Sorting bounds the work on a list that fills a whole payload; comparing each with each would not.
-pub fn first_repeated(tape: Tape<'_>, list: NodeIndex, buffers: &mut Buffers) -> Option<NodeIndex> {
-    let list = list.0 as usize;
-    let Some(Node::Array { len, .. }) = tape.nodes().get(list) else { return None };
-    let text = |at: &u32| match tape.nodes().get(*at as usize) {
-        Some(Node::String(text)) => text.trim(),
-        _ => "",
-    };
-    let places = &mut buffers.places;
-    places.clear();
-    let mut at = list + 1;
-    for _ in 0..*len {
-        places.push(at as u32);
-        at = behind(tape.nodes(), at);
-    }
-    places.sort_unstable_by(|left, right| text(left).cmp(text(right)).then(left.cmp(right)));
-    let repeated = places.windows(2).filter_map(|pair| match pair {
-        [left, right] if text(left) == text(right) => Some(*right),
-        _ => None,
-    });
-    repeated.min().map(NodeIndex)
-}
-
 /// Writes a name and its colon, behind a comma unless it is the first.
 fn write_name(name: &str, out: &mut Vec<u8>) {
     if out.len() > 1 {

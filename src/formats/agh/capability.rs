@@ -3,13 +3,12 @@
 use std::ops::ControlFlow;
 
 use super::body::{Is, filled, member, members};
-use super::grammar::is_blank;
 use super::{BODY_MISSING_FIELD, CAPABILITY_DIGEST, CAPABILITY_REQUIREMENTS, CAPABILITY_UNWRAPPED};
 use crate::credentials::canonical::Buffers;
-use crate::credentials::canonical::capability::first_repeated;
 use crate::credentials::digest::capability_fits;
 use crate::formats::record::Record;
 use crate::formats::rule::Report;
+use crate::formats::unique::first_repeated;
 use crate::program::Observer;
 use crate::tape::NodeIndex;
 
@@ -27,7 +26,7 @@ const CAPABILITY: [(&str, Is); 11] = [
     ("requirements", Is::Texts),
 ];
 
-/// Checks what stands in `body.capability`; what needs all of it follows in [`verify`].
+/// Checks what stands in `body.capability`, all but its digest.
 pub(super) fn check<O: Observer>(
     record: &Record<'_>,
     body: NodeIndex,
@@ -41,16 +40,30 @@ pub(super) fn check<O: Observer>(
         Some([None]) if wrapped => return report.broken(BODY_MISSING_FIELD, body),
         _ => return ControlFlow::Continue(()),
     };
-    let Some([id, summary, outcome, digest, ..]) = members(record, capability, &CAPABILITY, report)? else {
+    let Some([id, summary, outcome, digest, .., requirements]) =
+        members(record, capability, &CAPABILITY, report)?
+    else {
         return ControlFlow::Continue(());
     };
     for text in [id, summary, outcome, digest] {
         report.demand(BODY_MISSING_FIELD, filled(record, text).is_some(), text.unwrap_or(capability))?;
     }
-    ControlFlow::Continue(())
+    let wrong = requirements.and_then(|list| wrong_requirement(record, list));
+    report.demand(CAPABILITY_REQUIREMENTS, wrong.is_none(), wrong.unwrap_or(capability))
 }
 
-/// The requirements, each once, then the digest; last of all, since it is worth nothing over a broken body.
+/// A requirement that is blank, or that stood there before.
+fn wrong_requirement(record: &Record<'_>, list: NodeIndex) -> Option<NodeIndex> {
+    let items = record.items(list);
+    let text = |item: NodeIndex| record.text_at(item).map_or("", str::trim);
+    if let Some(blank) = items.clone().find(|item| text(*item).is_empty()) {
+        return Some(blank);
+    }
+    let place = first_repeated(items.clone().count(), items.clone().map(text))?;
+    items.clone().nth(place)
+}
+
+/// The digest; last of all, since it is worth nothing over a broken body.
 pub(super) fn verify<O: Observer>(
     record: &Record<'_>,
     body: NodeIndex,
@@ -58,11 +71,6 @@ pub(super) fn verify<O: Observer>(
     report: &mut Report<'_, O>,
 ) -> ControlFlow<()> {
     let Some(capability) = member(record, body, "capability") else { return ControlFlow::Continue(()) };
-    let blank = |item: &NodeIndex| record.text_at(*item).is_none_or(is_blank);
-    let wrong = member(record, capability, "requirements").and_then(|list| {
-        record.items(list).find(blank).or_else(|| first_repeated(record.tape, list, buffers))
-    });
-    report.demand(CAPABILITY_REQUIREMENTS, wrong.is_none(), wrong.unwrap_or(capability))?;
     match member(record, capability, "digest").and_then(|at| Some((at, record.text_at(at)?))) {
         Some((at, text)) if report.wants(CAPABILITY_DIGEST) => {
             report.demand(CAPABILITY_DIGEST, capability_fits(record.tape, capability, text, buffers), at)

@@ -161,7 +161,7 @@ impl BuiltIn for Agh {
         Vec::new()
     }
 
-    /// Steps 1 to 5, as far as they are about meaning.
+    /// Steps 1 to 5, but for the digest of a capability.
     fn check<O: Observer>(&self, record: &Record<'_>, report: &mut Report<'_, O>) -> ControlFlow<()> {
         let (envelope, knobs) = (self.envelope(record), &self.knobs);
         let kind = if record.in_shape {

@@ -1,4 +1,4 @@
-//! The case files: envelopes with the verdict that they must get, and what else can be held against each of them.
+//! The case files once more: the finer causes of agh, and that both paths of the judge agree on every case.
 
 use std::collections::HashMap;
 use std::fs;
@@ -78,11 +78,17 @@ impl RuleSets {
 }
 
 #[test]
-fn every_case_gets_its_verdict_strict_and_lenient() {
+fn every_case_of_agh_and_alfred_gets_its_verdict_strict_and_lenient() {
+    let own = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy();
+        name.starts_with("agh") || name.starts_with("alfred")
+    };
+    let files: Vec<_> = files().into_iter().filter(own).collect();
+    assert!(files.len() >= 4);
     let output = Command::new(env!("CARGO_BIN_EXE_tollgate"))
         .args(["test", "--config"])
         .arg(directory().join("tollgate.toml"))
-        .args(files())
+        .args(files)
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
