@@ -136,8 +136,8 @@ formats! {
         task_write_needs_proof: bool = false, "", |_| true;
         /// Proofs of the trust profile: `off`, `when_present` or `required`.
         verify_proof: VerifyProof = VerifyProof::Off, "", |_| true;
-        /// Peers of this node: ids, or { peer_id = "…", workspace_id = "…", channel = "…" }; or a file. Directed messages
-        /// to others are `not-target`. Empty: not checked.
+        /// Peers of this node: ids, or tables with `peer_id`, `workspace_id` and `channel`; or a file. Messages that are
+        /// directed to others are `not-target`. Empty: not checked.
         local_peers: Peers = Peers::default(), "", |_| true;
         /// Rules that are switched off, by name.
         rules_off: Vec<String> = Vec::new(), "", |_| true;

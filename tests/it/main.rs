@@ -15,6 +15,7 @@ mod kafka;
 mod mutations;
 mod own_formats;
 mod pipeline;
+mod published;
 mod rfc8785;
 mod sign;
 mod stages;

@@ -52,6 +52,11 @@ impl MessageType {
         })
     }
 
+    /// Requests, and the answers to them.
+    pub(super) fn is_task(self) -> bool {
+        matches!(self, Self::TaskRequest | Self::TaskResponse)
+    }
+
     /// Types by which an agent that is not active may announce itself.
     pub(super) fn announces(self) -> bool {
         matches!(self, Self::Heartbeat | Self::Discovery)

@@ -92,6 +92,9 @@ const TOKEN_RULES: [RuleId; 10] = [
     TENANT_NAMED,
 ];
 
+/// Rules about what a token says, once it holds.
+const CLAIM_RULES: [RuleId; 4] = [TOKEN_SUBJECT, RIGHTS, TENANT, TENANT_NAMED];
+
 /// Rules that need the registry.
 const REGISTRY_RULES: [RuleId; 4] = [REGISTERED, SERVICE, ACTIVE, INTENT_SERVED];
 
@@ -193,7 +196,10 @@ impl Alfred {
         let intent = message.intent;
         if self.knobs.registry.is_empty() {
             for rule in REGISTRY_RULES {
-                report.unchecked(rule);
+                // Only tasks have an intent that somebody must serve.
+                if rule != INTENT_SERVED || message.kind.is_task() {
+                    report.unchecked(rule);
+                }
             }
             return report.demand(INTENT, is_intent(intent.text), intent.at);
         }
@@ -228,6 +234,12 @@ impl Alfred {
                     JwtError::Expired => TOKEN_EXPIRED,
                     JwtError::Claims => TOKEN_CLAIMS,
                 };
+                if !report.wants(rule) {
+                    // Whoever switches off a rule of tokens knows nothing of what they say.
+                    for rule in CLAIM_RULES {
+                        report.unchecked(rule);
+                    }
+                }
                 report.broken(rule, token.at)
             }
         }
