@@ -8,14 +8,14 @@
 )]
 
 mod causes;
+mod changes;
 mod cli;
 mod facts;
 mod fixtures;
 mod kafka;
-mod mutations;
 mod own_formats;
+mod pages;
 mod pipeline;
-mod published;
 mod rfc8785;
 mod sign;
 mod stages;

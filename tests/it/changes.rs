@@ -1,5 +1,5 @@
-//! One change at a time to envelopes that hold: every change gets a verdict, the same from both paths, and changes that
-//! keep the meaning keep the verdict.
+//! One change at a time to the accepted cases of agh and alfred: a verdict for each, the same from both paths and in any
+//! order of members; changes that keep the meaning keep the verdict.
 
 use std::fs;
 use std::path::Path;
