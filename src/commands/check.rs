@@ -25,7 +25,7 @@ pub(super) fn run(args: &Check) -> Result<Ended, Failure> {
     let mut judge = Judge::new(&rules);
     let stdin = [PathBuf::from("-")];
     let paths = if args.paths.is_empty() { &stdin[..] } else { &args.paths };
-    let now = if config.rules.clock == ClockChoice::Record { None } else { Some(clock::wall()) };
+    let now = args.as_of.or_else(|| (config.rules.clock != ClockChoice::Record).then(clock::wall));
     let inputs: Vec<_> = paths.iter().map(|path| Input::from_argument(path)).collect();
     let mut reader = Reader::open(&inputs, &ReadOptions::default())?;
     let mut out = std::io::stdout().lock();

@@ -7,6 +7,7 @@
     reason = "a test that cannot go on should panic, and say where"
 )]
 
+mod cases;
 mod cli;
 mod fixtures;
 mod kafka;

@@ -157,6 +157,7 @@ impl BuiltIn for Olympus {
         vec![Edit {
             at: "/$defs/persona_name/enum".to_owned(),
             set: Some(names.into()),
+            keep: false,
             source: "page".to_owned(),
         }]
     }
