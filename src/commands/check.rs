@@ -88,7 +88,10 @@ fn to_text(source: &str, explained: &Explained, format: Option<&Compiled>, profi
         for rule in unchecked {
             let keys: Vec<_> =
                 rule.needs.iter().map(|key| format!("`format.{}.{key}`", format.family())).collect();
-            text.push_str(&format!("     {}: {}; needs {}\n", rule.name, rule.text, keys.join(" or ")));
+            // Data may be configured, and not cover this envelope.
+            let lacks = format.lacks().any(|lack| lack.rule == rule.name);
+            let why = if lacks { format!("needs {}", keys.join(" or ")) } else { "not at hand".to_owned() };
+            text.push_str(&format!("     {}: {}; {why}\n", rule.name, rule.text));
         }
     }
     if !findings.is_empty() || !unchecked.is_empty() {
