@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::clock::Timestamp;
 use crate::config::Profile;
 
 /// Lets through only agent envelopes that hold.
@@ -82,6 +83,9 @@ pub struct Run {
     /// Format of the records: `auto`, or a format's name. [default: `rules.format` of the configuration]
     #[arg(long, value_name = "NAME")]
     pub format: Option<String>,
+    /// With paths: the time to judge by, instead of the configuration's clock (RFC 3339).
+    #[arg(long, value_name = "TIME", requires = "paths", value_parser = time)]
+    pub as_of: Option<Timestamp>,
     /// Latency log to write (`.hlog`).
     #[arg(long, value_name = "FILE")]
     pub latency_log: Option<PathBuf>,
@@ -104,6 +108,9 @@ pub struct Check {
     /// Profile of the rules: page, strict or lenient.
     #[arg(long, value_name = "PROFILE")]
     pub profile: Option<Profile>,
+    /// The time to judge by, instead of the configuration's clock (RFC 3339).
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub as_of: Option<Timestamp>,
     /// One JSON object per envelope.
     #[arg(long)]
     pub json: bool,
@@ -190,6 +197,9 @@ pub struct ConfigArgs {
     /// Print every key with its default and comment instead.
     #[arg(long, conflicts_with = "config")]
     pub default: bool,
+    /// Print the rules of every format instead, with reason, source and profiles.
+    #[arg(long, conflicts_with_all = ["config", "default"])]
+    pub rules: bool,
 }
 
 /// `tollgate schema`
@@ -242,6 +252,11 @@ pub struct SchemaOptions {
     /// Where referenced documents are: those below a URI prefix in a directory. May be given several times.
     #[arg(long, value_name = "URI-PREFIX=DIR", value_parser = prefix_and_directory)]
     pub map: Vec<(String, PathBuf)>,
+}
+
+fn time(text: &str) -> Result<Timestamp, String> {
+    Timestamp::from_rfc3339(text)
+        .ok_or_else(|| "allowed: a time by RFC 3339, such as 2026-03-01T12:00:00Z".to_owned())
 }
 
 fn prefix_and_directory(text: &str) -> Result<(String, PathBuf), String> {

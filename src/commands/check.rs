@@ -25,7 +25,7 @@ pub(super) fn run(args: &Check) -> Result<Ended, Failure> {
     let mut judge = Judge::new(&rules);
     let stdin = [PathBuf::from("-")];
     let paths = if args.paths.is_empty() { &stdin[..] } else { &args.paths };
-    let now = if config.rules.clock == ClockChoice::Record { None } else { Some(clock::wall()) };
+    let now = args.as_of.or_else(|| (config.rules.clock != ClockChoice::Record).then(clock::wall));
     let inputs: Vec<_> = paths.iter().map(|path| Input::from_argument(path)).collect();
     let mut reader = Reader::open(&inputs, &ReadOptions::default())?;
     let mut out = std::io::stdout().lock();
@@ -88,7 +88,10 @@ fn to_text(source: &str, explained: &Explained, format: Option<&Compiled>, profi
         for rule in unchecked {
             let keys: Vec<_> =
                 rule.needs.iter().map(|key| format!("`format.{}.{key}`", format.family())).collect();
-            text.push_str(&format!("     {}: {}; needs {}\n", rule.name, rule.text, keys.join(" or ")));
+            // Data may be configured, and not cover this envelope.
+            let lacks = format.lacks().any(|lack| lack.rule == rule.name);
+            let why = if lacks { format!("needs {}", keys.join(" or ")) } else { "not at hand".to_owned() };
+            text.push_str(&format!("     {}: {}; {why}\n", rule.name, rule.text));
         }
     }
     if !findings.is_empty() || !unchecked.is_empty() {

@@ -87,7 +87,7 @@ fn run_files(
             "with paths, say where records go: --accepted FILE, --rejected FILE, or both"
         )));
     }
-    let source = FileSource::open(&inputs, config, &rules, None, failures.clone(), stop)?;
+    let source = FileSource::open(&inputs, config, &rules, args.as_of, failures.clone(), stop)?;
     files::check_distinct(&outputs, source.paths()).map_err(usage)?;
     let sink = FileSink::create(accepted.as_ref(), rejected.as_ref(), source.names())?;
     let meters = Meters::default();

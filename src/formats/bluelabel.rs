@@ -63,6 +63,9 @@ pub(super) const HIDDEN: &[&str] = &[
     "/payload/payload/requested_inputs/*/default",
 ];
 
+/// The types whose payloads have a contract in the schema.
+const CONTRACTS: [&str; 3] = ["task_result", "error", "needs_input"];
+
 /// The format as it is configured.
 pub(super) struct Bluelabel {
     agents: HashSet<Box<str>>,
@@ -103,8 +106,16 @@ impl BuiltIn for Bluelabel {
         if !self.has_contracts {
             return Vec::new();
         }
-        let contracts = ["task_result", "error", "needs_input"].map(|name| contract(self.shape, name));
-        vec![Edit { at: "/allOf".to_owned(), set: Some(json!(contracts)), source: "reference".to_owned() }]
+        let contracts = CONTRACTS.map(|name| contract(self.shape, name));
+        let edit = |at: String, set: Option<Value>| Edit {
+            at,
+            keep: set.is_none(),
+            set,
+            source: "reference".to_owned(),
+        };
+        let mut edits = vec![edit("/allOf".to_owned(), Some(json!(contracts)))];
+        edits.extend(CONTRACTS.map(|name| edit(format!("/$defs/{name}"), None)));
+        edits
     }
 
     fn check<O: Observer>(&self, record: &Record<'_>, report: &mut Report<'_, O>) -> ControlFlow<()> {

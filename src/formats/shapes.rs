@@ -2,7 +2,7 @@
 //!
 //! The schema under `configs/schemas/` is the page's shape. Beside it, `NAME.profiles.json` lists what the profiles
 //! strict and lenient change: `{"strict": [{"at": "/pointer/to/keyword", "set": …, "source": "proposed"}], …}`;
-//! without `set` the keyword is removed. The result is plain JSON Schema, compiled like any other. The list also says
+//! without `set` the keyword is removed, with `"keep": true` it stays, and only its source is named. The result is plain JSON Schema, compiled like any other. The list also says
 //! where each changed keyword comes from, which `check` shows.
 
 use serde::Deserialize;
@@ -28,6 +28,9 @@ pub(crate) struct Edit {
     pub(crate) at: String,
     /// Its new value; none removes it.
     pub(crate) set: Option<Value>,
+    /// The keyword stays as it is, and only its source is named.
+    #[serde(default)]
+    pub(crate) keep: bool,
     /// Where the new value comes from.
     #[serde(default = "page")]
     pub(crate) source: String,
@@ -80,6 +83,9 @@ fn apply(schema: &mut Value, edit: &Edit) -> Option<()> {
     let object = schema.pointer_mut(parent)?.as_object_mut()?;
     let keyword = keyword.replace("~1", "/").replace("~0", "~");
     match &edit.set {
+        _ if edit.keep => {
+            object.get(&keyword)?;
+        }
         Some(value) => {
             object.insert(keyword, value.clone());
         }

@@ -3,49 +3,43 @@
 use crate::tape::NodeIndex;
 
 use super::super::record::Record;
+use super::super::rule::RuleId;
 use super::routes::{MessageType, Persona};
+use super::{APPROVAL, APPROVED_DOCUMENTS, APPROVED_TESTS, CANCELLED, FEEDBACK, PRIORITY};
 
-/// A payload that breaks its contract.
-pub(super) enum Broken {
-    /// The contract of every profile, at a node.
-    Contract(NodeIndex),
-    /// What an approval must attest in the profile strict.
-    Approval(NodeIndex),
-}
-
-/// Checks the payload's contract; the first thing that is wrong.
+/// Checks the payload's contract; the first thing that is wrong, and where.
 pub(super) fn check(
     record: &Record<'_>,
     payload: NodeIndex,
     source: Persona,
     message_type: MessageType,
     coverage_percent_min: u16,
-) -> Option<Broken> {
+) -> Option<(RuleId, NodeIndex)> {
     match message_type {
         MessageType::ASSIGN => {
             let priority = record.member(payload, "priority")?;
             let known = ["P0", "P1", "P2", "P3", "P4", "urgent"];
             let holds = record.text_at(priority).is_some_and(|priority| known.contains(&priority));
-            (!holds).then_some(Broken::Contract(priority))
+            (!holds).then_some((PRIORITY, priority))
         }
         MessageType::FEEDBACK if source.evaluates() => match record.member(payload, "feedback") {
-            Some(feedback) => broken_feedback(record, feedback).map(Broken::Contract),
-            None => Some(Broken::Contract(payload)),
+            Some(feedback) => broken_feedback(record, feedback).map(|at| (FEEDBACK, at)),
+            None => Some((FEEDBACK, payload)),
         },
         MessageType::BLOCK => {
             let feedback = record.member(payload, "feedback")?;
-            broken_feedback(record, feedback).map(Broken::Contract)
+            broken_feedback(record, feedback).map(|at| (FEEDBACK, at))
         }
         MessageType::APPROVE if source == Persona::VALIDATION_TESTER => {
             broken_test_approval(record, payload, coverage_percent_min)
         }
         MessageType::APPROVE if source == Persona::DOCUMENTATION_REVIEWER => {
-            broken_documentation_approval(record, payload).map(Broken::Contract)
+            broken_documentation_approval(record, payload).map(|at| (APPROVED_DOCUMENTS, at))
         }
         MessageType::CANCEL => {
             let reason = member(record, payload, "reason", |at| record.text_at(at).is_some());
             let graceful = || member(record, payload, "graceful", |at| record.flag_at(at).is_some());
-            reason.and_then(|_| graceful()).err().map(Broken::Contract)
+            reason.and_then(|_| graceful()).err().map(|at| (CANCELLED, at))
         }
         _ => None,
     }
@@ -100,7 +94,7 @@ fn broken_test_approval(
     record: &Record<'_>,
     payload: NodeIndex,
     coverage_percent_min: u16,
-) -> Option<Broken> {
+) -> Option<(RuleId, NodeIndex)> {
     let parts = || {
         let gate = member(record, payload, "test_gate_passed", |at| record.flag_at(at).is_some())?;
         member(record, payload, "files_reviewed", |at| are_texts(record, at))?;
@@ -116,7 +110,7 @@ fn broken_test_approval(
     };
     let (gate, criteria, coverage) = match parts() {
         Ok(parts) => parts,
-        Err(at) => return Some(Broken::Contract(at)),
+        Err(at) => return Some((APPROVED_TESTS, at)),
     };
     let unmet = |criterion: &NodeIndex| {
         record.member(*criterion, "met").and_then(|at| record.flag_at(at)) == Some(false)
@@ -126,7 +120,7 @@ fn broken_test_approval(
         .number_at(coverage)
         .is_some_and(|percent| percent < f64::from(coverage_percent_min))
         .then_some(coverage);
-    failed_gate.or_else(|| record.items(criteria).find(unmet)).or(thin).map(Broken::Approval)
+    failed_gate.or_else(|| record.items(criteria).find(unmet)).or(thin).map(|at| (APPROVAL, at))
 }
 
 fn broken_documentation_approval(record: &Record<'_>, payload: NodeIndex) -> Option<NodeIndex> {

@@ -25,7 +25,6 @@ use super::record::Record;
 use super::rule::{Report, RuleSet, rules};
 use super::shapes::Edit;
 use attachments::Contents;
-use contracts::Broken;
 use routes::{MessageType, PERSONAS, Persona};
 
 fields! {
@@ -78,8 +77,16 @@ rules! {
         "the sender's task is registered for its persona and session" needs "tasks";
     FUTURE "future" Future Proposed [strict] "the timestamp is at most `max_skew_s` ahead";
     STALE "stale" Stale Proposed [strict] "the timestamp is at most `max_age_s` ago";
-    CONTRACT "payload-contract" PayloadContract Reference [strict lenient]
-        "the payload holds what its message type needs";
+    PRIORITY "assign-priority" PayloadContract Reference [strict lenient]
+        "an assignment's `priority` is P0 to P4, or `urgent`";
+    FEEDBACK "feedback" PayloadContract Reference [strict lenient]
+        "`feedback` has a `cycle` of 1 to 3, and `items`, each with `priority` (must-fix, should-fix, nice-to-have) and `description`";
+    APPROVED_TESTS "approval-of-tests" PayloadContract Reference [strict lenient]
+        "an approval has `test_gate_passed`, `files_reviewed`, `acceptance_criteria_met` (`criterion`, `met`) and `coverage_percentage` (0 to 100)";
+    APPROVED_DOCUMENTS "approval-of-documents" PayloadContract Reference [strict lenient]
+        "an approval has `staleness_check_passed`, `files_reviewed`, `documentation_categories_checked` and `counts_verified`";
+    CANCELLED "cancel" PayloadContract Reference [strict lenient]
+        "a cancellation has a `reason`, and `graceful` is true or false";
     APPROVAL "approval" PayloadContract Reference [strict]
         "an approval attests a passed gate, met criteria and enough coverage";
     SIGNED "signed" Unsigned Reference [strict] "the envelope is signed";
@@ -157,6 +164,7 @@ impl BuiltIn for Olympus {
         vec![Edit {
             at: "/$defs/persona_name/enum".to_owned(),
             set: Some(names.into()),
+            keep: false,
             source: "page".to_owned(),
         }]
     }
@@ -183,8 +191,7 @@ impl BuiltIn for Olympus {
             (Some(payload), Some(source), Some(message_type)) => {
                 match contracts::check(record, payload, source, message_type, self.coverage_percent_min) {
                     None => ControlFlow::Continue(()),
-                    Some(Broken::Contract(at)) => report.broken(CONTRACT, at),
-                    Some(Broken::Approval(at)) => report.broken(APPROVAL, at),
+                    Some((rule, at)) => report.broken(rule, at),
                 }
             }
             _ => ControlFlow::Continue(()),
@@ -201,7 +208,9 @@ impl BuiltIn for Olympus {
         let Some(signature) = record.text(SIGNATURE).filter(|signature| !signature.is_empty()) else {
             return report.broken(SIGNED, at);
         };
-        report.demand(SIGNATURE_FORM, has_form(signature), at)?;
+        if report.wants(SIGNATURE_FORM) && !has_form(signature) {
+            return report.broken(SIGNATURE_FORM, at);
+        }
         let Some(keys) = &self.keys else {
             report.unchecked(VERIFIED);
             return ControlFlow::Continue(());
