@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::clock::Timestamp;
 use crate::config::Profile;
 
 /// Lets through only agent envelopes that hold.
@@ -36,6 +37,8 @@ pub enum Command {
     Check(Check),
     /// Run case files: envelopes with the verdict that they must get.
     Test(Test),
+    /// Sign envelopes, or verify their signatures; the rest of each envelope stays byte for byte.
+    Sign(Sign),
     /// Compile a JSON Schema and show its program, or check documents against it.
     #[command(subcommand)]
     Schema(Schema),
@@ -80,6 +83,9 @@ pub struct Run {
     /// Format of the records: `auto`, or a format's name. [default: `rules.format` of the configuration]
     #[arg(long, value_name = "NAME")]
     pub format: Option<String>,
+    /// With paths: the time to judge by, instead of the configuration's clock (RFC 3339).
+    #[arg(long, value_name = "TIME", requires = "paths", value_parser = time)]
+    pub as_of: Option<Timestamp>,
     /// Latency log to write (`.hlog`).
     #[arg(long, value_name = "FILE")]
     pub latency_log: Option<PathBuf>,
@@ -102,6 +108,9 @@ pub struct Check {
     /// Profile of the rules: page, strict or lenient.
     #[arg(long, value_name = "PROFILE")]
     pub profile: Option<Profile>,
+    /// The time to judge by, instead of the configuration's clock (RFC 3339).
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub as_of: Option<Timestamp>,
     /// One JSON object per envelope.
     #[arg(long)]
     pub json: bool,
@@ -127,6 +136,58 @@ pub struct Test {
     pub json: bool,
 }
 
+/// `tollgate sign`
+#[derive(Debug, Args)]
+pub struct Sign {
+    /// What to make.
+    #[arg(value_enum)]
+    pub scheme: SignScheme,
+    /// Files with envelopes (one document, NDJSON or an array); `-` or nothing is standard input.
+    pub paths: Vec<PathBuf>,
+    /// File that holds the key; a line break at its end does not belong to it.
+    #[arg(long, value_name = "FILE", group = "key")]
+    pub key_file: Option<PathBuf>,
+    /// Environment variable that holds the key.
+    #[arg(long, value_name = "NAME", group = "key")]
+    pub key_env: Option<String>,
+    /// How the key is written. [default: text for olympus-v1, hex for olympus-v2 and alfred]
+    #[arg(long, value_enum, value_name = "ENCODING", requires = "key")]
+    pub key_encoding: Option<KeyEncoding>,
+    /// With alfred: the key is the agent's own, not the master key.
+    #[arg(long, requires = "key")]
+    pub agent_key: bool,
+    /// Verify what stands in the envelopes instead; exit 1 if any is wrong.
+    #[arg(long)]
+    pub verify: bool,
+    /// One JSON object per envelope.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What `tollgate sign` can make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SignScheme {
+    /// `authentication.signature` under the session's secret: five members.
+    OlympusV1,
+    /// `authentication.signature` under the master key: the whole envelope.
+    OlympusV2,
+    /// `envelope.security.signature`: the whole envelope.
+    Alfred,
+    /// `body.capability.digest`; needs no key.
+    AghCapability,
+    /// `direct_id` of the room of `from` and `to`; needs no key.
+    AghDirectId,
+}
+
+/// How a key is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum KeyEncoding {
+    /// The text's bytes are the key.
+    Text,
+    /// Pairs of hexadecimal digits.
+    Hex,
+}
+
 /// `tollgate config`
 #[derive(Debug, Args)]
 pub struct ConfigArgs {
@@ -136,6 +197,9 @@ pub struct ConfigArgs {
     /// Print every key with its default and comment instead.
     #[arg(long, conflicts_with = "config")]
     pub default: bool,
+    /// Print the rules of every format instead, with reason, source and profiles.
+    #[arg(long, conflicts_with_all = ["config", "default"])]
+    pub rules: bool,
 }
 
 /// `tollgate schema`
@@ -188,6 +252,11 @@ pub struct SchemaOptions {
     /// Where referenced documents are: those below a URI prefix in a directory. May be given several times.
     #[arg(long, value_name = "URI-PREFIX=DIR", value_parser = prefix_and_directory)]
     pub map: Vec<(String, PathBuf)>,
+}
+
+fn time(text: &str) -> Result<Timestamp, String> {
+    Timestamp::from_rfc3339(text)
+        .ok_or_else(|| "allowed: a time by RFC 3339, such as 2026-03-01T12:00:00Z".to_owned())
 }
 
 fn prefix_and_directory(text: &str) -> Result<(String, PathBuf), String> {

@@ -30,6 +30,43 @@ impl Timestamp {
         Self(secs.saturating_mul(1_000_000))
     }
 
+    /// From a date-time by RFC 3339; digits past the microsecond are cut off. Whether the day is one of the calendar is
+    /// the schema's business: days that are not there count on into the next month.
+    #[must_use]
+    pub fn from_rfc3339(text: &str) -> Option<Self> {
+        let bytes = text.as_bytes();
+        let (
+            &[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2, b'T' | b't', h1, h2, b':', i1, i2, b':', s1, s2],
+            rest,
+        ) = bytes.split_first_chunk::<19>()?
+        else {
+            return None;
+        };
+        let (year, month, day) = (two(y1, y2)? * 100 + two(y3, y4)?, two(m1, m2)?, two(d1, d2)?);
+        let (hour, minute, second) = (two(h1, h2)?, two(i1, i2)?, two(s1, s2)?);
+        let in_range =
+            (1..=12).contains(&month) && (1..=31).contains(&day) && hour < 24 && minute < 60 && second <= 60;
+        let (micros, rest) = fraction_micros(rest)?;
+        let east_minutes = match *rest {
+            [b'Z' | b'z'] => 0,
+            [sign @ (b'+' | b'-'), h1, h2, b':', m1, m2] => {
+                let (hours, minutes) = (two(h1, h2)?, two(m1, m2)?);
+                let minutes = if hours < 24 && minutes < 60 { hours * 60 + minutes } else { return None };
+                if sign == b'+' { minutes } else { -minutes }
+            }
+            _ => return None,
+        };
+        let seconds =
+            ((days_since_epoch(year, month, day) * 24 + hour) * 60 + minute - east_minutes) * 60 + second;
+        in_range.then_some(Self(seconds * 1_000_000 + micros))
+    }
+
+    /// So many seconds later, saturating.
+    #[must_use]
+    pub const fn plus_secs(self, secs: u32) -> Self {
+        Self(self.0.saturating_add(secs as i64 * 1_000_000))
+    }
+
     /// Microseconds since the epoch.
     #[must_use]
     pub const fn micros(self) -> i64 {
@@ -41,6 +78,30 @@ impl Timestamp {
     pub const fn secs(self) -> i64 {
         self.0.div_euclid(1_000_000)
     }
+}
+
+fn two(tens: u8, ones: u8) -> Option<i64> {
+    let digit = |byte: u8| byte.is_ascii_digit().then(|| i64::from(byte - b'0'));
+    Some(digit(tens)? * 10 + digit(ones)?)
+}
+
+/// A fraction of a second at the front of `bytes`, and what follows it.
+fn fraction_micros(bytes: &[u8]) -> Option<(i64, &[u8])> {
+    let [b'.', fraction @ ..] = bytes else { return Some((0, bytes)) };
+    let (digits, rest) =
+        fraction.split_at_checked(fraction.iter().take_while(|byte| byte.is_ascii_digit()).count())?;
+    let micros = digits.iter().chain(std::iter::repeat(&b'0')).take(6);
+    let micros = micros.fold(0, |micros, digit| micros * 10 + i64::from(digit - b'0'));
+    (!digits.is_empty()).then_some((micros, rest))
+}
+
+/// Days between 1970-01-01 and a day of the Gregorian calendar: years count from March, so that leap days come last.
+fn days_since_epoch(year: i64, month: i64, day: i64) -> i64 {
+    let year = year - i64::from(month <= 2);
+    let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era * 146_097 + day_of_era - 719_468
 }
 
 /// The system's wall clock, now.
@@ -62,4 +123,33 @@ pub enum Clock {
     Record,
     /// One instant for the whole run (`--as-of`).
     Fixed(Timestamp),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn date_times_become_instants() {
+        let cases = [
+            ("1970-01-01T00:00:00Z", 0),
+            ("2026-03-01T12:00:00.5+02:00", 1_772_359_200_500_000),
+            ("2000-02-29t23:59:60z", 951_868_800_000_000),
+            ("1969-12-31T23:59:59.999999999Z", -1),
+            ("9999-12-31T23:59:59-23:59", 253_402_387_139_000_000),
+        ];
+        for (text, micros) in cases {
+            assert_eq!(Timestamp::from_rfc3339(text).map(Timestamp::micros), Some(micros), "{text}");
+        }
+        for text in [
+            "",
+            "2026-03-01",
+            "2026-03-01 12:00:00Z",
+            "2026-13-01T00:00:00Z",
+            "2026-03-01T00:00:00.Z",
+            "2026-03-01T00:00:00",
+        ] {
+            assert_eq!(Timestamp::from_rfc3339(text), None, "{text}");
+        }
+    }
 }

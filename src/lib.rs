@@ -23,6 +23,8 @@
 //! - [`files`]: NDJSON, arrays, gzip, zstd, directories, standard input and output.
 //! - [`judge`]: payload in, verdict out; explanations.
 //! - [`formats`]: the built-in formats and how they are told apart.
+//! - [`credentials`]: canonical bytes, MACs, tokens, proofs, digests; with ring, straight from the tape.
+//! - [`attachments`]: hashes of the files that envelopes refer to.
 //! - [`program`]: JSON Schema as a flat program on the tape.
 //! - [`histograms`]: latency of every stage.
 //! - [`config`]: the configuration, every key defined once.
@@ -30,10 +32,12 @@
 //! - [`tape`]: the parsed form of a payload; the only place that calls simd-json.
 //! - [`clock`][]: time.
 
+pub mod attachments;
 pub mod cli;
 pub mod clock;
 pub mod commands;
 pub mod config;
+pub mod credentials;
 pub mod files;
 pub mod formats;
 pub mod histograms;

@@ -101,8 +101,12 @@ impl<'a> Tape<'a> {
 /// Why a payload is not one JSON document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
-    /// Not JSON, or not UTF-8.
+    /// Not JSON.
     Syntax,
+    /// Not UTF-8.
+    NotUtf8,
+    /// JSON but for an escape that names half a surrogate pair, which no UTF-8 can hold.
+    LoneSurrogate,
     /// Nested deeper than the parser's limit.
     TooDeep,
 }
@@ -139,13 +143,28 @@ impl Parser {
             Err(simd_json::ErrorType::InvalidNumber) => {
                 // The first tape borrows `scratch`; start over with a fresh borrow of both.
                 let mut again = tape.reset();
-                let outcome = parse_wide(scratch, payload, buffers, &mut again, wide);
-                let result = then(outcome.map(|()| Tape { nodes: &again.0, wide }));
+                if let Err(why) = parse_wide(scratch, payload, buffers, &mut again, wide) {
+                    let mut last = again.reset();
+                    let why = match why {
+                        Malformed::TooDeep => why,
+                        _ => why_malformed(scratch, payload, buffers, &mut last, wide),
+                    };
+                    let result = then(Err(why));
+                    *nodes = last.reset();
+                    return result;
+                }
+                let result = then(Ok(Tape { nodes: &again.0, wide }));
                 *nodes = again.reset();
                 return result;
             }
             Err(simd_json::ErrorType::DepthLimitExceeded) => Err(Malformed::TooDeep),
-            Err(_) => Err(Malformed::Syntax),
+            Err(_) => {
+                let mut again = tape.reset();
+                let why = why_malformed(scratch, payload, buffers, &mut again, wide);
+                let result = then(Err(why));
+                *nodes = again.reset();
+                return result;
+            }
             Ok(()) => Ok(()),
         };
         let result = then(outcome.map(|()| Tape { nodes: &tape.0, wide }));
@@ -202,6 +221,57 @@ fn parse_wide<'a>(
         }
     }
     Ok(())
+}
+
+/// Why a payload that does not parse is no JSON; only such payloads are looked at a second time.
+fn why_malformed<'a>(
+    scratch: &'a mut Vec<u8>,
+    payload: &[u8],
+    buffers: &mut simd_json::Buffers,
+    tape: &mut simd_json::Tape<'a>,
+    wide: &mut Vec<Wide>,
+) -> Malformed {
+    if std::str::from_utf8(payload).is_err() {
+        return Malformed::NotUtf8;
+    }
+    scratch.clear();
+    scratch.extend_from_slice(payload);
+    if !replace_lone_surrogates(scratch) {
+        return Malformed::Syntax;
+    }
+    // Escapes keep their length, so numbers stand where they stood.
+    wide.clear();
+    let holds = blank_wide_numbers(payload, scratch, wide).is_ok()
+        && simd_json::fill_tape(scratch, buffers, tape).is_ok();
+    if holds { Malformed::LoneSurrogate } else { Malformed::Syntax }
+}
+
+/// Turns each escape of half a surrogate pair into one of the replacement character; says whether there was one.
+fn replace_lone_surrogates(text: &mut [u8]) -> bool {
+    let mut replaced = false;
+    let mut at = 0;
+    while let Some(found) = memchr::memchr(b'\\', text.get(at..).unwrap_or_default()) {
+        at += found;
+        match escaped_unit(text, at) {
+            Some(0xd800..=0xdbff) if matches!(escaped_unit(text, at + 6), Some(0xdc00..=0xdfff)) => at += 12,
+            Some(0xd800..=0xdfff) => {
+                if let Some(digits) = text.get_mut(at + 2..at + 6) {
+                    digits.copy_from_slice(b"fffd");
+                    replaced = true;
+                }
+                at += 6;
+            }
+            Some(_) => at += 6,
+            None => at += 2,
+        }
+    }
+    replaced
+}
+
+/// The UTF-16 code unit of the escape at `at`, if one stands there.
+fn escaped_unit(text: &[u8], at: usize) -> Option<u32> {
+    let [b'\\', b'u', digits @ ..] = text.get(at..at + 6)? else { return None };
+    digits.iter().try_fold(0, |unit, digit| Some(unit * 16 + char::from(*digit).to_digit(16)?))
 }
 
 /// How many nodes follow that belong to this one.
@@ -362,6 +432,30 @@ mod tests {
         Parser::new(64).parse(br#"{"a":123456789012345678901234567890}"#, |tape| {
             assert_eq!(tape.unwrap().first_overflow(), None);
         });
+    }
+
+    #[test]
+    fn what_is_no_json_is_told_apart() {
+        let why = |payload: &[u8]| Parser::new(64).parse(payload, |tape| tape.map(|_| ()).err());
+        assert_eq!(why(b"{\"a\":\"\xff\"}"), Some(Malformed::NotUtf8));
+        assert_eq!(why(b"{\"a\":\"\xff\""), Some(Malformed::NotUtf8), "the encoding comes first");
+        assert_eq!(why(b"{\"a\":\"\xed\xa0\x80\"}"), Some(Malformed::NotUtf8), "surrogates are no UTF-8");
+        for (text, expected) in [
+            (r#"{"a":"\ud800"}"#, Some(Malformed::LoneSurrogate)),
+            (r#"{"a":"\udc00\ud800"}"#, Some(Malformed::LoneSurrogate)),
+            (r#"{"a":"\uD800\uD800\uDC00"}"#, Some(Malformed::LoneSurrogate)),
+            (r#"{"\udfff":1}"#, Some(Malformed::LoneSurrogate)),
+            (r#"{"a":"\ud800","n":1e400}"#, Some(Malformed::LoneSurrogate)),
+            (r#"{"n":123456789012345678901234567890,"a":"\ud800"}"#, Some(Malformed::LoneSurrogate)),
+            (r#"{"a":"\ud800"}x"#, Some(Malformed::Syntax)),
+            (r#"{"a":"\ud800","n":1e400,}"#, Some(Malformed::Syntax)),
+            (r#"{"a":"\u12"}"#, Some(Malformed::Syntax)),
+            (r#"{"a":"\x41"}"#, Some(Malformed::Syntax)),
+            (r#"{"a":"\\ud800"}"#, None),
+            (r#"{"a":"\ud83d\ude00"}"#, None),
+        ] {
+            assert_eq!(why(text.as_bytes()), expected, "{text}");
+        }
     }
 
     #[test]

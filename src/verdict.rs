@@ -335,6 +335,8 @@ pub struct Verdict {
     pub format: Option<FormatId>,
     /// The node that failed; node 0 where there is none.
     pub at: NodeIndex,
+    /// Whether a rule applied that could not be checked, because its data is not configured.
+    pub unchecked: bool,
 }
 
 const _: () = assert!(size_of::<Verdict>() <= 16, "a verdict stays small");
@@ -343,13 +345,13 @@ impl Verdict {
     /// An accept under `format`.
     #[must_use]
     pub fn accept(format: FormatId) -> Self {
-        Self { reason: None, format: Some(format), at: NodeIndex(0) }
+        Self { reason: None, format: Some(format), at: NodeIndex(0), unchecked: false }
     }
 
     /// A reject, before or after the format was known.
     #[must_use]
     pub fn reject(reason: Reason, format: Option<FormatId>, at: NodeIndex) -> Self {
-        Self { reason: Some(reason), format, at }
+        Self { reason: Some(reason), format, at, unchecked: false }
     }
 
     /// Whether the record goes to the accepted side.

@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 
 use super::{Ended, Failure, load_config, usage};
 use crate::cli::Check;
-use crate::config::Profile;
+use crate::clock;
+use crate::config::{ClockChoice, Profile};
 use crate::files::{Event, Input, ReadOptions, Reader};
-use crate::formats;
-use crate::judge::{Explained, Finding, Judge, Payload, Rules, explain};
+use crate::formats::{Compiled, Source};
+use crate::judge::{self, Explained, Finding, Judge, Payload, Rules, explain};
 
 pub(super) fn run(args: &Check) -> Result<Ended, Failure> {
     let mut config = load_config(args.config.as_deref())?;
@@ -24,6 +25,7 @@ pub(super) fn run(args: &Check) -> Result<Ended, Failure> {
     let mut judge = Judge::new(&rules);
     let stdin = [PathBuf::from("-")];
     let paths = if args.paths.is_empty() { &stdin[..] } else { &args.paths };
+    let now = args.as_of.or_else(|| (config.rules.clock != ClockChoice::Record).then(clock::wall));
     let inputs: Vec<_> = paths.iter().map(|path| Input::from_argument(path)).collect();
     let mut reader = Reader::open(&inputs, &ReadOptions::default())?;
     let mut out = std::io::stdout().lock();
@@ -46,15 +48,17 @@ pub(super) fn run(args: &Check) -> Result<Ended, Failure> {
             } else {
                 Payload::Bytes(block.payload(span))
             };
-            let explained = explain(&mut judge, &rules, rules.default_binding(), payload);
+            let record = judge::Input { payload, key: None, now };
+            let explained = explain(&mut judge, &rules, rules.default_binding(), record);
+            let format = explained.verdict.format.and_then(|format| rules.format(format));
             let source = format!("{}:{}", path.as_deref().unwrap_or("-"), span.line);
             if !explained.verdict.is_accept() {
                 ended = Ended::Findings;
             }
             if args.json {
-                writeln!(out, "{}", to_json(&source, &explained, config.rules.profile))?;
+                writeln!(out, "{}", to_json(&source, &explained, format, config.rules.profile))?;
             } else {
-                out.write_all(to_text(&source, &explained, config.rules.profile).as_bytes())?;
+                out.write_all(to_text(&source, &explained, format, config.rules.profile).as_bytes())?;
             }
         }
     }
@@ -67,26 +71,37 @@ pub(super) fn run(args: &Check) -> Result<Ended, Failure> {
     Ok(ended)
 }
 
-fn to_text(source: &str, explained: &Explained, profile: Profile) -> String {
-    let Explained { verdict, findings, more } = explained;
+fn to_text(source: &str, explained: &Explained, format: Option<&Compiled>, profile: Profile) -> String {
+    let Explained { verdict, findings, more, unchecked } = explained;
     let word = if verdict.is_accept() { "accepted" } else { "rejected" };
     let reason = verdict.reason.map(|reason| format!(": {}", reason.code())).unwrap_or_default();
-    let format = verdict.format.map_or("no format", formats::name);
-    let mut text = format!("{source}  {word}{reason}  ({format}, profile {})\n", profile.name());
+    let name = format.map_or("no format", Compiled::name);
+    let mut text = format!("{source}  {word}{reason}  ({name}, profile {})\n", profile.name());
     for (number, finding) in findings.iter().enumerate() {
         text.push_str(&finding_text(number + 1, finding));
     }
     if *more > 0 {
         text.push_str(&format!("\n  and {more} more\n"));
     }
-    if !findings.is_empty() {
+    if let Some(format) = format.filter(|_| !unchecked.is_empty()) {
+        text.push_str("\n  not checked:\n");
+        for rule in unchecked {
+            let keys: Vec<_> =
+                rule.needs.iter().map(|key| format!("`format.{}.{key}`", format.family())).collect();
+            // Data may be configured, and not cover this envelope.
+            let lacks = format.lacks().any(|lack| lack.rule == rule.name);
+            let why = if lacks { format!("needs {}", keys.join(" or ")) } else { "not at hand".to_owned() };
+            text.push_str(&format!("     {}: {}; {why}\n", rule.name, rule.text));
+        }
+    }
+    if !findings.is_empty() || !unchecked.is_empty() {
         text.push('\n');
     }
     text
 }
 
 fn finding_text(number: usize, finding: &Finding) -> String {
-    let Finding { reason, at, keyword, expected, found } = finding;
+    let Finding { reason, at, rule, source, expected, found } = finding;
     let place = if at.is_empty() { "the top level".to_owned() } else { visible(at) };
     let mut text = format!("\n  {number}. {} at {place}: {}\n", reason.code(), reason.text());
     let mut line = |label: &str, value: &str| text.push_str(&format!("     {label:<10}{}\n", visible(value)));
@@ -96,8 +111,11 @@ fn finding_text(number: usize, finding: &Finding) -> String {
     if let Some(found) = found {
         line("found", found);
     }
-    if let Some((keyword, schema)) = keyword {
-        line("rule", &format!("{keyword} ({schema})"));
+    if let Some((rule, place)) = rule {
+        line("rule", &format!("{rule} ({place})"));
+    }
+    if let Some(source) = source {
+        line("source", source.name());
     }
     line("fix", reason.hint());
     text
@@ -112,30 +130,31 @@ fn visible(text: &str) -> String {
     text.chars().map(|c| if hidden(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() }).collect()
 }
 
-fn to_json(source: &str, explained: &Explained, profile: Profile) -> Value {
+fn to_json(source: &str, explained: &Explained, format: Option<&Compiled>, profile: Profile) -> Value {
     let verdict = explained.verdict;
     let findings: Vec<_> = explained
         .findings
         .iter()
         .map(|finding| {
-            let (keyword, schema) = finding.keyword.clone().unzip();
+            let (keyword, schema) = finding.rule.clone().unzip();
             json!({
                 "reason": finding.reason.code(), "at": finding.at, "text": finding.reason.text(),
                 "hint": finding.reason.hint(), "expected": finding.expected, "found": finding.found,
-                "keyword": keyword, "schema": schema,
+                "keyword": keyword, "schema": schema, "source": finding.source.map(Source::name),
             })
         })
         .collect();
-    let format = verdict.format.map(formats::name);
     let mut object = json!({
         "source": source,
         "verdict": if verdict.is_accept() { "accept" } else { "reject" },
         "reason": verdict.reason.map_or("ok", crate::verdict::Reason::code),
-        "format": format,
+        "format": format.map(Compiled::name),
         "profile": profile.name(),
         "findings": findings,
+        "unchecked": explained.unchecked.iter().map(|rule| rule.name).collect::<Vec<_>>(),
     });
-    if let (Some(reason), Some("agh"), Some(object)) = (verdict.reason, format, object.as_object_mut()) {
+    let wire = format.is_some_and(Compiled::has_wire_reasons);
+    if let (Some(reason), true, Some(object)) = (verdict.reason, wire, object.as_object_mut()) {
         object.insert("wire".into(), reason.wire().into());
     }
     object

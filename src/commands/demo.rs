@@ -12,8 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{Ended, Failure, report, stop_on_signals};
 use crate::cli::Demo;
-use crate::clock::Timestamp;
-use crate::config::Config;
+use crate::config::{ClockChoice, Config};
 use crate::files::{Event, Input, ReadOptions, Reader, Target};
 use crate::histograms::{IntervalLog, Stage};
 use crate::judge::Rules;
@@ -26,8 +25,6 @@ use crate::verdict::{FormatId, Reason, Verdict};
 
 /// Broken records among a thousand.
 const BROKEN_PER_MILLE: u16 = 100;
-/// The clock of the demo: a day after its records' time, so that a seed gives one outcome for ever.
-const NOW: Timestamp = Timestamp::from_secs(1_772_539_200);
 
 /// The files of the demo.
 struct Files {
@@ -46,14 +43,19 @@ pub(super) fn run(args: &Demo) -> Result<Ended, Failure> {
     let stop = stop_on_signals(Config::default().pipeline.stop_deadline_ms)?;
 
     let expected = generate(args, &files.input)?;
-    let summary = filter(args, &files, &stop)?;
+    let mut config = Config::default();
+    config.pipeline.workers = args.workers;
+    // Each record is judged by its own time, so that a seed gives one outcome for ever.
+    config.rules.clock = ClockChoice::Record;
+    let rules = Arc::new(Rules::compile(&config)?);
+    let summary = filter(args, &config, &rules, &files, &stop)?;
     if stop.is_asked() {
         return Err(anyhow!("stopped before the end; the files in {} are incomplete", dir.display()).into());
     }
     let floor = parse_alone(&files.input)?;
     let misjudged = check_truth(&expected, &summary.tally);
 
-    let mut details = report::to_json(&summary);
+    let mut details = report::to_json(&summary, &rules);
     let wall = summary.elapsed.as_nanos() as f64 / summary.tally.records.max(1) as f64;
     let parse = floor.as_nanos() as f64 / summary.tally.records.max(1) as f64;
     if let Some(details) = details.as_object_mut() {
@@ -68,7 +70,7 @@ pub(super) fn run(args: &Demo) -> Result<Ended, Failure> {
     if args.json {
         writeln!(out, "{details}")?;
     } else {
-        write!(out, "{}", report::to_text(&summary))?;
+        write!(out, "{}", report::to_text(&summary, &rules))?;
         writeln!(out, "\nwall time per record        {wall:>8.0} ns")?;
         writeln!(out, "simd-json tape, one core    {parse:>8.0} ns   ratio {:.2}", wall / parse)?;
         writeln!(out, "\nThe right number of every verdict is known: {misjudged} misjudged.\n")?;
@@ -103,13 +105,16 @@ fn generate(args: &Demo, path: &Path) -> Result<Tally, Failure> {
 }
 
 /// Sends the input through the pipeline.
-fn filter(args: &Demo, files: &Files, stop: &Arc<Stop>) -> Result<Summary, Failure> {
-    let mut config = Config::default();
-    config.pipeline.workers = args.workers;
-    let rules = Arc::new(Rules::compile(&config)?);
+fn filter(
+    args: &Demo,
+    config: &Config,
+    rules: &Arc<Rules>,
+    files: &Files,
+    stop: &Arc<Stop>,
+) -> Result<Summary, Failure> {
     let failures = ReadFailures::default();
     let inputs = [Input::from_argument(&files.input)];
-    let source = FileSource::open(&inputs, &config, &rules, Some(NOW), failures.clone(), stop)?;
+    let source = FileSource::open(&inputs, config, rules, None, failures.clone(), stop)?;
     // The directory is the user's choice; records carry the file's name alone, so that outputs can be compared.
     let names = vec!["input.ndjson".to_owned()];
     let (accepted, rejected) =
@@ -119,7 +124,7 @@ fn filter(args: &Demo, files: &Files, stop: &Arc<Stop>) -> Result<Summary, Failu
     let mut log_error = None;
 
     let meters = Meters::default();
-    let setup = Setup { rules, pipeline: &config.pipeline, stop, meters: &meters };
+    let setup = Setup { rules: Arc::clone(rules), pipeline: &config.pipeline, stop, meters: &meters };
     let done = Stop::default();
     let summary = std::thread::scope(|scope| {
         scope.spawn(|| show_progress(args, &meters, &done));

@@ -5,8 +5,8 @@ use std::io::Write;
 use serde_json::{Value, json};
 
 use super::Failure;
-use crate::formats;
 use crate::histograms::{Histograms, Stage};
+use crate::judge::Rules;
 use crate::pipeline::Summary;
 
 /// The percentiles that tables show.
@@ -15,14 +15,14 @@ const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), 
 const BAR_WIDTH: f64 = 24.0;
 
 /// Prints a summary to standard output.
-pub(super) fn print(summary: &Summary, as_json: bool) -> Result<(), Failure> {
-    let text = if as_json { format!("{}\n", to_json(summary)) } else { to_text(summary) };
+pub(super) fn print(summary: &Summary, rules: &Rules, as_json: bool) -> Result<(), Failure> {
+    let text = if as_json { format!("{}\n", to_json(summary, rules)) } else { to_text(summary, rules) };
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(())
 }
 
 /// The summary as text.
-pub(super) fn to_text(summary: &Summary) -> String {
+pub(super) fn to_text(summary: &Summary, rules: &Rules) -> String {
     let tally = &summary.tally;
     let seconds = summary.elapsed.as_secs_f64().max(1e-9);
     let mut out = String::new();
@@ -41,7 +41,10 @@ pub(super) fn to_text(summary: &Summary) -> String {
     line(String::new());
     line(row("accepted", tally.accepted(), tally.records));
     for (format, count) in tally.accepted_by_format() {
-        line(row(&format!("  {}", formats::name(format)), count, tally.records));
+        line(row(&format!("  {}", rules.format_name(format)), count, tally.records));
+    }
+    if tally.unchecked > 0 {
+        line(row("  of them not all checked", tally.unchecked, tally.records));
     }
     line(row("rejected", tally.rejected(), tally.records));
     for (reason, count) in tally.rejected_by_reason() {
@@ -78,11 +81,13 @@ fn latency_table(histograms: &Histograms) -> String {
 }
 
 /// The summary as JSON.
-pub(super) fn to_json(summary: &Summary) -> Value {
+pub(super) fn to_json(summary: &Summary, rules: &Rules) -> Value {
     let tally = &summary.tally;
     let seconds = summary.elapsed.as_secs_f64();
-    let by_format: serde_json::Map<_, _> =
-        tally.accepted_by_format().map(|(id, count)| (formats::name(id).to_owned(), json!(count))).collect();
+    let by_format: serde_json::Map<_, _> = tally
+        .accepted_by_format()
+        .map(|(id, count)| (rules.format_name(id).to_owned(), json!(count)))
+        .collect();
     let by_reason: serde_json::Map<_, _> = tally
         .rejected_by_reason()
         .into_iter()
@@ -108,6 +113,7 @@ pub(super) fn to_json(summary: &Summary) -> Value {
         "seconds": seconds,
         "accepted": tally.accepted(),
         "rejected": tally.rejected(),
+        "unchecked": tally.unchecked,
         "accepted_by_format": by_format,
         "rejected_by_reason": by_reason,
         "latency_ns": latency,

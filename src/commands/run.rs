@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context as _, anyhow};
 
-use super::{Ended, Failure, load_config, report, stop_on_signals, usage};
+use super::{Ended, Failure, coverage, load_config, report, stop_on_signals, usage};
 use crate::cli::Run;
 use crate::config::Config;
 use crate::files::{self, Input, Target};
@@ -26,20 +26,21 @@ pub(super) fn run(args: &Run) -> Result<Ended, Failure> {
         config.rules.format.clone_from(format);
     }
     let rules = Arc::new(Rules::compile(&config).map_err(usage)?);
+    coverage::tell(&rules, config.rules.profile)?;
     let mut log = LatencyLog::begin(args.latency_log.as_deref())?;
     let stop = stop_on_signals(config.pipeline.stop_deadline_ms)?;
     if args.paths.is_empty() {
-        let summary = run_kafka(&config, rules, &stop, &mut log)?;
+        let summary = run_kafka(&config, Arc::clone(&rules), &stop, &mut log)?;
         log.finish()?;
-        report::print(&summary, args.json)?;
+        report::print(&summary, &rules, args.json)?;
         return Ok(Ended::Well);
     }
     let failures = ReadFailures::default();
-    let summary = run_files(args, &config, rules, &stop, &mut log, &failures)?;
+    let summary = run_files(args, &config, Arc::clone(&rules), &stop, &mut log, &failures)?;
     log.finish()?;
     // With records on standard output, the summary must not stand among them.
     if !writes_to_stdout(args) {
-        report::print(&summary, args.json)?;
+        report::print(&summary, &rules, args.json)?;
     }
     failures.into_result()?;
     Ok(Ended::Well)
@@ -86,7 +87,7 @@ fn run_files(
             "with paths, say where records go: --accepted FILE, --rejected FILE, or both"
         )));
     }
-    let source = FileSource::open(&inputs, config, &rules, None, failures.clone(), stop)?;
+    let source = FileSource::open(&inputs, config, &rules, args.as_of, failures.clone(), stop)?;
     files::check_distinct(&outputs, source.paths()).map_err(usage)?;
     let sink = FileSink::create(accepted.as_ref(), rejected.as_ref(), source.names())?;
     let meters = Meters::default();

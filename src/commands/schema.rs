@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::{Ended, Failure, usage};
 use crate::cli::{Schema, SchemaCheck, SchemaOptions};
+use crate::config::SchemaFiles;
 use crate::files::{Event, Input, ReadOptions, Reader};
 use crate::program::{self, AllFailures, Documents, Draft, Options, Program, Scratch};
 use crate::tape::{Malformed, Parser, Tape};
@@ -73,11 +74,11 @@ fn check(args: &SchemaCheck, program: &Program, out: &mut impl Write) -> Result<
 
 /// Reads and compiles the schema, with the documents it may refer to.
 fn load(schema: &Path, arguments: &SchemaOptions) -> Result<Program> {
-    let name = schema.display().to_string();
-    let text = fs::read_to_string(schema).with_context(|| name.clone())?;
+    let map = arguments.map.iter().map(|(prefix, directory)| (prefix.as_str(), directory.as_path()));
+    let files = SchemaFiles::read(schema, map)?;
     let mut documents = Documents::default();
-    for (prefix, directory) in &arguments.map {
-        add_directory(&mut documents, prefix, directory)?;
+    for (uri, document) in files.documents {
+        documents.insert(uri, document);
     }
     let options = Options {
         default_draft: if arguments.draft == "7" { Draft::V7 } else { Draft::V2020 },
@@ -85,28 +86,7 @@ fn load(schema: &Path, arguments: &SchemaOptions) -> Result<Program> {
         documents,
         ..Options::default()
     };
-    Ok(Program::compile(&text, &name, &options)?)
-}
-
-/// Takes in every JSON file below a directory, under the prefix and its path in the directory.
-fn add_directory(documents: &mut Documents, prefix: &str, directory: &Path) -> Result<()> {
-    let mut pending = vec![directory.to_owned()];
-    while let Some(folder) = pending.pop() {
-        let entries = fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
-        for entry in entries {
-            let path = entry?.path();
-            if path.is_dir() {
-                pending.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "json") {
-                let text = fs::read(&path).with_context(|| path.display().to_string())?;
-                let document: Value =
-                    serde_json::from_slice(&text).with_context(|| path.display().to_string())?;
-                let name = path.strip_prefix(directory).unwrap_or(&path).to_string_lossy().replace('\\', "/");
-                documents.insert(format!("{}/{name}", prefix.trim_end_matches('/')), document);
-            }
-        }
-    }
-    Ok(())
+    Ok(Program::compile(&files.text, &files.file, &options)?)
 }
 
 struct Check<'a> {
@@ -124,8 +104,8 @@ impl Check<'_> {
         let errors = parser.parse(text, |tape| match tape {
             Err(error) => {
                 let message = match error {
-                    Malformed::Syntax => syntax_message(text),
                     Malformed::TooDeep => format!("nested deeper than {DEPTH_MAX}"),
+                    _ => syntax_message(text),
                 };
                 vec![json!({"instance": "", "schema": "", "keyword": "json-syntax", "message": message})]
             }

@@ -15,9 +15,10 @@ use serde_json::value::RawValue;
 
 use super::{Ended, Failure, load_config, usage};
 use crate::cli::Test;
+use crate::clock::Timestamp;
 use crate::config::{Config, Profile};
-use crate::formats::{self, Binding};
-use crate::judge::{Judge, NoWatch, Payload, Rules};
+use crate::formats::Compiled;
+use crate::judge::{Input, Judge, NoWatch, Payload, Rules};
 use crate::verdict::{Reason, Verdict};
 
 /// A line of a case file; members that only inform are not read.
@@ -35,11 +36,44 @@ struct Case<'a> {
     lenient: Option<serde_json::Value>,
     layer: Option<String>,
     #[serde(borrow)]
-    prior: Option<&'a RawValue>,
-    #[serde(borrow)]
     steps: Option<&'a RawValue>,
     #[serde(borrow)]
     config: Option<&'a RawValue>,
+    now: Option<serde_json::Value>,
+}
+
+/// The rule sets of a run: one for each profile, and one of its own for a case that changes the configuration.
+struct RuleSets<'c> {
+    config: &'c Config,
+    strict: Rules,
+    lenient: Rules,
+}
+
+impl<'c> RuleSets<'c> {
+    fn new(config: &'c Config) -> Result<Self, Failure> {
+        let compile = |profile| compile(config, profile).map_err(usage);
+        Ok(Self { config, strict: compile(Profile::Strict)?, lenient: compile(Profile::Lenient)? })
+    }
+
+    fn of(&self, profile: Profile) -> &Rules {
+        if profile == Profile::Lenient { &self.lenient } else { &self.strict }
+    }
+
+    /// The rules with a case's settings over those of its format.
+    fn with(&self, profile: Profile, format: &str, settings: &RawValue) -> anyhow::Result<Rules> {
+        let settings: toml::Table = serde_json::from_str(settings.get()).context("config")?;
+        let sections = toml::Table::from_iter([(format.to_owned(), toml::Value::Table(settings))]);
+        let document = toml::Table::from_iter([("format".to_owned(), toml::Value::Table(sections))]);
+        let mut config = self.config.clone();
+        config.merge("config", &toml::to_string(&document)?, &|_| None)?;
+        compile(&config, profile)
+    }
+}
+
+fn compile(config: &Config, profile: Profile) -> anyhow::Result<Rules> {
+    let mut config = config.clone();
+    config.rules.profile = profile;
+    Ok(Rules::compile(&config)?)
 }
 
 /// What is wanted of a case in one profile, or what came out.
@@ -65,6 +99,7 @@ struct Counts {
 
 pub(super) fn run(args: &Test) -> Result<Ended, Failure> {
     let config = load_config(args.config.as_deref())?;
+    let rules = RuleSets::new(&config)?;
     let profiles: &[Profile] = match args.profile.as_str() {
         "strict" => &[Profile::Strict],
         "lenient" => &[Profile::Lenient],
@@ -73,7 +108,7 @@ pub(super) fn run(args: &Test) -> Result<Ended, Failure> {
     let mut counts = Counts::default();
     let mut out = std::io::stdout().lock();
     for file in &args.files {
-        run_file(args, &config, profiles, file, &mut counts, &mut out)?;
+        run_file(args, &rules, profiles, file, &mut counts, &mut out)?;
     }
     let Counts { passed, failed, skipped } = counts;
     if !args.json {
@@ -84,7 +119,7 @@ pub(super) fn run(args: &Test) -> Result<Ended, Failure> {
 
 fn run_file(
     args: &Test,
-    config: &Config,
+    rules: &RuleSets<'_>,
     profiles: &[Profile],
     file: &Path,
     counts: &mut Counts,
@@ -102,11 +137,11 @@ fn run_file(
         }
         for profile in profiles {
             let want = case.wants(*profile);
-            // Sequences and settings of single formats belong to rules that are not there yet.
-            let got = if case.prior.is_some() || case.steps.is_some() || case.config.is_some() {
+            // What was seen before does not decide yet.
+            let got = if case.steps.is_some() || case.layer.as_deref() == Some("state") {
                 None
             } else {
-                Some(case.judge(config, *profile).with_context(|| place.clone()).map_err(usage)?)
+                Some(case.judge(rules, *profile).with_context(|| place.clone()).map_err(usage)?)
             };
             let outcome = match &got {
                 None => "skipped",
@@ -151,13 +186,19 @@ impl Case<'_> {
         }
     }
 
-    fn judge(&self, config: &Config, profile: Profile) -> anyhow::Result<Decision> {
-        let mut config = config.clone();
-        config.rules.profile = profile;
-        let rules = Rules::compile(&config)?;
+    fn judge(&self, rules: &RuleSets<'_>, profile: Profile) -> anyhow::Result<Decision> {
         let name = self.format.as_deref().unwrap_or("auto");
-        let binding = Binding::from_name(name)
-            .with_context(|| format!("format: found `{name}`, allowed: {}", Binding::names()))?;
+        let own;
+        let rules = match self.config {
+            None => rules.of(profile),
+            Some(settings) => {
+                own = rules.with(profile, name, settings)?;
+                &own
+            }
+        };
+        let binding = rules
+            .binding(name)
+            .with_context(|| format!("format: found `{name}`, allowed: {}", rules.binding_names()))?;
         let decoded;
         let payload = match (&self.envelope, &self.raw, &self.raw_b64) {
             (Some(envelope), None, None) => envelope.get().as_bytes(),
@@ -168,16 +209,28 @@ impl Case<'_> {
             }
             _ => anyhow::bail!("found none or several, allowed: one of envelope, raw and raw_b64"),
         };
-        let verdict =
-            Judge::new(&rules).judge(&rules, binding, Payload::Bytes(payload), &mut Vec::new(), &mut NoWatch);
-        Ok(if name == "auto" { Decision::of_detection(verdict) } else { Decision::of(verdict, name) })
+        let input = Input { payload: Payload::Bytes(payload), key: None, now: self.now()? };
+        let verdict = Judge::new(rules).judge(rules, binding, input, &mut Vec::new(), &mut NoWatch);
+        Ok(if name == "auto" { Decision::of_detection(rules, verdict) } else { Decision::of(rules, verdict) })
+    }
+
+    /// The receiver's clock: a date-time, or seconds since the epoch.
+    fn now(&self) -> anyhow::Result<Option<Timestamp>> {
+        let Some(now) = &self.now else { return Ok(None) };
+        let time = match now {
+            serde_json::Value::String(text) => Timestamp::from_rfc3339(text),
+            number => number.as_i64().map(Timestamp::from_secs),
+        };
+        time.map(Some)
+            .with_context(|| format!("now: found {now}, allowed: RFC 3339, or seconds since the epoch"))
     }
 }
 
 impl Decision {
-    fn of(verdict: Verdict, format: &str) -> Self {
-        let reason =
-            verdict.reason.map_or("ok", |reason| if format == "agh" { reason.wire() } else { reason.code() });
+    fn of(rules: &Rules, verdict: Verdict) -> Self {
+        let format = verdict.format.and_then(|format| rules.format(format));
+        let wire = format.is_some_and(Compiled::has_wire_reasons);
+        let reason = verdict.reason.map_or("ok", |reason| if wire { reason.wire() } else { reason.code() });
         Self {
             verdict: if verdict.is_accept() { "accept" } else { "reject" }.to_owned(),
             reason: Some(reason.to_owned()),
@@ -185,11 +238,11 @@ impl Decision {
     }
 
     /// In cases for detection, the verdict is the format that was found.
-    fn of_detection(verdict: Verdict) -> Self {
+    fn of_detection(rules: &Rules, verdict: Verdict) -> Self {
         let found = match (verdict.reason, verdict.format) {
             (Some(Reason::UnknownFormat), _) | (None, None) => "unknown",
             (Some(Reason::AmbiguousFormat), _) => "ambiguous",
-            (_, Some(format)) => formats::name(format),
+            (_, Some(format)) => rules.format_name(format),
             (Some(reason), None) => reason.code(),
         };
         Self { verdict: found.to_owned(), reason: None }

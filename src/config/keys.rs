@@ -7,7 +7,7 @@ use toml::de::{DeString, DeValue};
 
 use super::read::{Secret, Setting as _, Source, choice};
 use super::start::Start;
-use super::{ConfigError, FreeTable};
+use super::{ConfigError, Formats, FreeTable};
 
 choice! {
     /// How strict the rules of the formats are.
@@ -61,62 +61,82 @@ choice! {
     }
 }
 
+/// One section: its keys with type, default, comment and what is allowed, as a struct that reads and writes itself.
+macro_rules! section {
+    (
+        $(#[doc = $section_doc:literal])+
+        $Section:ident {
+            $($(#[doc = $doc:literal])+ $key:ident: $type:ty = $default:expr, $allowed:literal, $check:expr;)*
+        }
+    ) => {
+        $(#[doc = $section_doc])+
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $Section { $($(#[doc = $doc])+ pub $key: $type,)* }
+
+        impl Default for $Section {
+            fn default() -> Self {
+                Self { $($key: $default,)* }
+            }
+        }
+
+        impl $Section {
+            const KEYS: &'static [&'static str] = &[$(stringify!($key),)*];
+
+            /// Reads the keys that stand there over those that are set; `section` is the section's name.
+            pub(super) fn read(
+                &mut self,
+                source: &Source<'_>,
+                section: &str,
+                value: &Spanned<DeValue<'_>>,
+            ) -> Result<(), ConfigError> {
+                for (name, value) in source.table(section, value)? {
+                    let key = format!("{section}.{}", name.get_ref());
+                    match name.get_ref().as_ref() {
+                        $(stringify!($key) => {
+                            self.$key = source.setting::<$type>(&key, value, $allowed, $check)?;
+                        })*
+                        _ => {
+                            let prefix = format!("{section}.");
+                            return Err(source.unknown("key", &prefix, name, Self::KEYS.iter().copied()));
+                        }
+                    }
+                }
+                Ok(())
+            }
+
+            pub(super) fn write(&self, out: &mut String, section: &str, comments: bool) {
+                if comments {
+                    out.push('\n');
+                    out.push_str(concat!($("#", $section_doc, "\n"),+));
+                } else {
+                    out.push('\n');
+                }
+                out.push_str(&format!("[{section}]\n"));
+                $(
+                    if comments {
+                        out.push_str(concat!($("#", $doc, "\n"),+));
+                    }
+                    out.push_str(&format!("{} = {}\n", stringify!($key), self.$key.show()));
+                )*
+            }
+        }
+    };
+}
+pub(super) use section;
+
 macro_rules! sections {
     ($(
         #[doc = $section_doc:literal]
-        $section:ident $Section:ident {
-            $($(#[doc = $doc:literal])+ $key:ident: $type:ty = $default:expr, $allowed:literal, $check:expr;)*
-        }
+        $section:ident $Section:ident { $($keys:tt)* }
     )*) => {
-        $(
-            #[doc = $section_doc]
-            #[derive(Clone, Debug, PartialEq)]
-            pub struct $Section { $($(#[doc = $doc])+ pub $key: $type,)* }
-
-            impl Default for $Section {
-                fn default() -> Self {
-                    Self { $($key: $default,)* }
-                }
-            }
-
-            impl $Section {
-                const KEYS: &'static [&'static str] = &[$(stringify!($key),)*];
-
-                fn read(&mut self, source: &Source<'_>, value: &Spanned<DeValue<'_>>) -> Result<(), ConfigError> {
-                    for (name, value) in source.table(stringify!($section), value)? {
-                        match name.get_ref().as_ref() {
-                            $(stringify!($key) => {
-                                let key = concat!(stringify!($section), ".", stringify!($key));
-                                self.$key = source.setting::<$type>(key, value, $allowed, $check)?;
-                            })*
-                            _ => {
-                                let prefix = concat!(stringify!($section), ".");
-                                return Err(source.unknown("key", prefix, name, Self::KEYS.iter().copied()));
-                            }
-                        }
-                    }
-                    Ok(())
-                }
-
-                fn write(&self, out: &mut String, comments: bool) {
-                    if comments {
-                        out.push_str(concat!("\n#", $section_doc));
-                    }
-                    out.push_str(concat!("\n[", stringify!($section), "]\n"));
-                    $(
-                        if comments {
-                            out.push_str(concat!($("#", $doc, "\n"),+));
-                        }
-                        out.push_str(&format!("{} = {}\n", stringify!($key), self.$key.show()));
-                    )*
-                }
-            }
-        )*
+        $(section! { #[doc = $section_doc] $Section { $($keys)* } })*
 
         /// The whole configuration.
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct Config {
             $(#[doc = $section_doc] pub $section: $Section,)*
+            /// What the formats are judged by, built-in ones and the user's.
+            pub format: Formats,
             /// Formats that input topics are bound to.
             pub topic_formats: FreeTable,
             /// Passed to librdkafka as they are.
@@ -131,9 +151,9 @@ macro_rules! sections {
                 value: &Spanned<DeValue<'_>>,
             ) -> Result<(), ConfigError> {
                 match name.get_ref().as_ref() {
-                    $(stringify!($section) => self.$section.read(source, value),)*
+                    $(stringify!($section) => self.$section.read(source, stringify!($section), value),)*
                     _ => {
-                        let known = [$(stringify!($section),)* "topic_formats", "librdkafka"];
+                        let known = [$(stringify!($section),)* "format", "topic_formats", "librdkafka"];
                         Err(source.unknown("section", "", name, known.into_iter()))
                     }
                 }
@@ -141,7 +161,7 @@ macro_rules! sections {
 
             pub(super) fn sections_to_toml(&self, comments: bool) -> String {
                 let mut out = String::new();
-                $(self.$section.write(&mut out, comments);)*
+                $(self.$section.write(&mut out, stringify!($section), comments);)*
                 out
             }
         }
@@ -164,6 +184,18 @@ sections! {
         payload_bytes_max: u32 = 1_048_576, "2 to 1073741824", |bytes| (2..=1 << 30).contains(bytes);
         /// Deeper nesting is rejected as `too-deep`; the envelope itself is depth 1.
         depth_max: u16 = 64, "1 to 1024", |depth| (1..=1024).contains(depth);
+        /// Most operations that a schema of your own may compile to.
+        schema_ops_max: u32 = 100_000, "1 to 10000000", |ops| (1..=10_000_000).contains(ops);
+        /// Most nested calls while a record is checked against a schema of your own; a level of nesting takes one or two.
+        schema_calls_max: u32 = 1024, "16 to 4096", |calls| (16..=4096).contains(calls);
+        /// Most steps while a record is checked against a schema of your own; more are rejected as `schema`.
+        schema_steps_max: u64 = 20_000_000, "1000 or more", |steps| *steps >= 1000;
+        /// Most bytes of one pattern's text in a schema.
+        pattern_bytes_max: u32 = 4096, "1 to 1048576", |bytes| (1..=1 << 20).contains(bytes);
+        /// Most bytes of one pattern's automaton.
+        pattern_program_bytes_max: u32 = 1_048_576, "1024 to 1073741824", |bytes| (1024..=1 << 30).contains(bytes);
+        /// Most bytes of all automata of a schema together.
+        patterns_program_bytes_max: u32 = 16_777_216, "1024 to 1073741824", |bytes| (1024..=1 << 30).contains(bytes);
     }
     /// Threads and queues.
     pipeline Pipeline {

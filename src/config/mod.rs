@@ -4,21 +4,38 @@
 //! the errors and the printed effective configuration derive from there. This module reads files and the
 //! environment; it must not open brokers, keys or schemas.
 
+mod choices;
+mod entries;
 mod error;
+mod formats;
 mod keys;
 mod owned;
+mod peers;
 mod read;
+mod registry;
+mod schema_files;
 mod start;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
+pub use choices::{
+    AghPreset, Correlation, DedupKey, DirectBinding, DraftChoice, DuplicateNames, NullOptionals,
+    PayloadShape, ReplayGuard, SignatureEncoding, ThreadGrammar, TimestampForm, UnknownFields, VerifyProof,
+};
+pub use entries::{
+    AgentEntry, AgentStatus, Constant, Detect, Iterations, Jwk, Jwks, SecretKey, SecretKeys, TaskEntry,
+};
 pub use error::{ConfigError, Problem};
+pub use formats::{Agh, Alfred, Bluelabel, Custom, CustomKeys, Formats, Humaninloop, Olympus};
 pub use keys::{
     ClockChoice, Config, Files, Kafka, Limits, Pipeline, Profile, Rules, SaslMechanism, SecurityProtocol,
 };
 pub use owned::OWNED;
+pub use peers::Peers;
 pub use read::Secret;
+pub use registry::{Names, Registry};
+pub use schema_files::{SchemaFiles, SchemaFilesError};
 pub use start::{NoStart, Start};
 
 impl Config {
@@ -32,18 +49,31 @@ impl Config {
 
     /// Reads and checks a configuration from text; `env` looks up environment variables.
     pub fn parse(file: &str, text: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
+        let mut config = Self::default();
+        config.merge(file, text, env)?;
+        Ok(config)
+    }
+
+    /// Reads further text over what is set: keys that it does not name stay as they are.
+    pub fn merge(
+        &mut self,
+        file: &str,
+        text: &str,
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<(), ConfigError> {
+        let config = self;
         let source = read::Source { file, text, env };
         let document = toml::de::DeTable::parse(text).map_err(|error| source.syntax_error(&error))?;
-        let mut config = Self::default();
         for (name, value) in document.get_ref() {
             match name.get_ref().as_ref() {
+                "format" => config.format.read(&source, value)?,
                 "librdkafka" => config.librdkafka = source.free_table("librdkafka", value)?,
                 "topic_formats" => config.topic_formats = source.free_table("topic_formats", value)?,
                 _ => config.read_section(&source, name, value)?,
             }
         }
-        config.check(&source)?;
-        Ok(config)
+        config.format.check(&source)?;
+        config.check(&source)
     }
 
     /// Checks that span several keys.
@@ -106,22 +136,35 @@ impl Config {
                 );
             }
         }
-        // A binding that no topic has is a slip of the pen, and its topic would be judged without it.
-        let unknown = self.topic_formats.keys().find(|topic| !kafka.topics.contains(topic));
-        if let Some(topic) = unknown.filter(|_| !kafka.topics.is_empty()) {
-            return wrong(
-                "topic_formats",
-                format!("`{topic}`"),
-                &format!("the input topics {:?}", kafka.topics),
-            );
+        self.check_bindings(source)
+    }
+
+    /// A binding that no topic has is a slip of the pen, and its topic would be judged without it.
+    fn check_bindings(&self, source: &read::Source<'_>) -> Result<(), ConfigError> {
+        let topics = &self.kafka.topics;
+        let unknown = |topic: &String| !topics.is_empty() && !topics.contains(topic);
+        let by_topic = self.topic_formats.keys().map(|topic| ("topic_formats".to_owned(), topic));
+        let by_format = self.format.custom.iter().flat_map(|(name, custom)| {
+            let topics = match &custom.keys.detect {
+                Detect::Topics(topics) => topics.as_slice(),
+                Detect::Bound | Detect::Member { .. } => &[],
+            };
+            topics.iter().map(move |topic| (format!("format.{name}.detect"), topic))
+        });
+        match by_topic.chain(by_format).find(|(_, topic)| unknown(topic)) {
+            None => Ok(()),
+            Some((key, topic)) => {
+                let (found, allowed) = (format!("`{topic}`"), format!("the input topics {topics:?}"));
+                Err(ConfigError::new(source.file, Problem::Value { key, line: None, found, allowed }))
+            }
         }
-        Ok(())
     }
 
     /// The effective configuration as TOML, secrets hidden.
     #[must_use]
     pub fn to_toml(&self) -> String {
         let mut text = self.sections_to_toml(false);
+        self.format.write(&mut text, false);
         for (name, table) in [("topic_formats", &self.topic_formats), ("librdkafka", &self.librdkafka)] {
             text.push_str(&format!("\n[{name}]\n"));
             for (key, value) in table {
@@ -137,9 +180,11 @@ impl Config {
     pub fn default_toml() -> String {
         let mut text = String::from(
             "# Every key of Tollgate's configuration with its default.\n\
-             # Texts may hold ${NAME} or ${NAME:-default} from the environment; $$ is a dollar sign.\n",
+             # Texts may hold ${NAME} or ${NAME:-default} from the environment; $$ is a dollar sign.\n\
+             # Files that [format.…] sections name are looked up from the directory of the configuration.\n",
         );
         text.push_str(&Self::default().sections_to_toml(true));
+        Formats::default().write(&mut text, true);
         text.push_str(
             "\n# Binds an input topic to a format; topics that are not listed use `rules.format`.\n\
              # [topic_formats]\n# \"agents.olympus\" = \"olympus\"\n\

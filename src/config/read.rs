@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -15,8 +16,13 @@ pub(super) struct Source<'a> {
     pub(super) env: &'a dyn Fn(&str) -> Option<String>,
 }
 
-/// Puts the environment into a text; `None` if a variable is not set, which is then the error.
-pub(super) type FillIn<'a> = &'a mut dyn FnMut(&str) -> Option<String>;
+/// The place of one key while its value is read. A reader that knows more than "not allowed" leaves its error here.
+pub(super) struct Place<'a> {
+    source: &'a Source<'a>,
+    key: &'a str,
+    span: Range<usize>,
+    failed: Option<ConfigError>,
+}
 
 /// A type that a key can have.
 pub(super) trait Setting: Sized {
@@ -24,10 +30,45 @@ pub(super) trait Setting: Sized {
     const KIND: &'static str;
     /// Whether the value must never be shown.
     const SECRET: bool = false;
-    /// Reads it; `fill_in` puts the environment into a text.
-    fn read(value: &DeValue<'_>, fill_in: FillIn<'_>) -> Option<Self>;
+    /// Reads it; `None` is an error, the place's own or the general one.
+    fn read(value: &DeValue<'_>, place: &mut Place<'_>) -> Option<Self>;
     /// Shows it as TOML.
     fn show(&self) -> String;
+}
+
+impl Place<'_> {
+    /// Puts the environment into a text; `None` if a variable is not set, which is then the error.
+    pub(super) fn fill_in(&mut self, text: &str) -> Option<String> {
+        match self.source.fill_in(self.key, text, self.span.clone()) {
+            Ok(text) => Some(text),
+            Err(error) => {
+                self.failed.get_or_insert(error);
+                None
+            }
+        }
+    }
+
+    /// Leaves an error about a part of the value, `within` the key.
+    pub(super) fn fail<T>(&mut self, within: &str, found: &str, allowed: &str) -> Option<T> {
+        let error = self.source.error(Problem::Value {
+            key: format!("{}{within}", self.key),
+            line: self.source.line(self.span.clone()),
+            found: found.to_owned(),
+            allowed: allowed.to_owned(),
+        });
+        self.failed.get_or_insert(error);
+        None
+    }
+
+    /// The last part of the key's name.
+    pub(super) fn name(&self) -> &str {
+        self.key.rsplit('.').next().unwrap_or(self.key)
+    }
+
+    /// A path as the configuration names it: relative to the configuration's own directory.
+    pub(super) fn path(&self, text: &str) -> PathBuf {
+        self.source.path(text)
+    }
 }
 
 /// A text that is never shown.
@@ -39,6 +80,10 @@ impl Secret {
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
+    }
+
+    pub(super) fn new(text: String) -> Self {
+        Self(text)
     }
 
     /// Whether nothing is set.
@@ -57,8 +102,8 @@ impl std::fmt::Debug for Secret {
 impl Setting for Secret {
     const KIND: &'static str = "a text";
     const SECRET: bool = true;
-    fn read(value: &DeValue<'_>, fill_in: FillIn<'_>) -> Option<Self> {
-        value.as_str().and_then(fill_in).map(Self)
+    fn read(value: &DeValue<'_>, place: &mut Place<'_>) -> Option<Self> {
+        value.as_str().and_then(|text| place.fill_in(text)).map(Self)
     }
     fn show(&self) -> String {
         quote(if self.0.is_empty() { "" } else { "(hidden)" })
@@ -67,7 +112,7 @@ impl Setting for Secret {
 
 impl Setting for bool {
     const KIND: &'static str = "true or false";
-    fn read(value: &DeValue<'_>, _: FillIn<'_>) -> Option<Self> {
+    fn read(value: &DeValue<'_>, _: &mut Place<'_>) -> Option<Self> {
         value.as_bool()
     }
     fn show(&self) -> String {
@@ -77,8 +122,8 @@ impl Setting for bool {
 
 impl Setting for String {
     const KIND: &'static str = "a text";
-    fn read(value: &DeValue<'_>, fill_in: FillIn<'_>) -> Option<Self> {
-        value.as_str().and_then(fill_in)
+    fn read(value: &DeValue<'_>, place: &mut Place<'_>) -> Option<Self> {
+        value.as_str().and_then(|text| place.fill_in(text))
     }
     fn show(&self) -> String {
         quote(self)
@@ -87,8 +132,8 @@ impl Setting for String {
 
 impl Setting for Vec<String> {
     const KIND: &'static str = "a list of texts";
-    fn read(value: &DeValue<'_>, fill_in: FillIn<'_>) -> Option<Self> {
-        value.as_array()?.iter().map(|item| item.get_ref().as_str().and_then(&mut *fill_in)).collect()
+    fn read(value: &DeValue<'_>, place: &mut Place<'_>) -> Option<Self> {
+        value.as_array()?.iter().map(|item| place.fill_in(item.get_ref().as_str()?)).collect()
     }
     fn show(&self) -> String {
         format!("[{}]", self.iter().map(|text| quote(text)).collect::<Vec<_>>().join(", "))
@@ -99,7 +144,7 @@ macro_rules! whole_number {
     ($($type:ty)*) => {$(
         impl Setting for $type {
             const KIND: &'static str = "a whole number";
-            fn read(value: &DeValue<'_>, _: FillIn<'_>) -> Option<Self> {
+            fn read(value: &DeValue<'_>, _: &mut Place<'_>) -> Option<Self> {
                 let number = value.as_integer()?;
                 <$type>::from_str_radix(&number.as_str().replace('_', ""), number.radix()).ok()
             }
@@ -138,8 +183,8 @@ macro_rules! choice {
 
         impl super::read::Setting for $name {
             const KIND: &'static str = $allowed;
-            fn read(value: &toml::de::DeValue<'_>, fill_in: super::read::FillIn<'_>) -> Option<Self> {
-                fill_in(value.as_str()?)?.parse().ok()
+            fn read(value: &toml::de::DeValue<'_>, place: &mut super::read::Place<'_>) -> Option<Self> {
+                place.fill_in(value.as_str()?)?.parse().ok()
             }
             fn show(&self) -> String {
                 super::read::quote(self.name())
@@ -158,11 +203,9 @@ impl Source<'_> {
         allowed: &str,
         check: impl Fn(&T) -> bool,
     ) -> Result<T, ConfigError> {
-        let mut unset = None;
-        let mut fill_in =
-            |text: &str| self.fill_in(key, text, value.span()).map_err(|error| unset = Some(error)).ok();
-        let setting = T::read(value.get_ref(), &mut fill_in).filter(check);
-        if let Some(error) = unset {
+        let mut place = Place { source: self, key, span: value.span(), failed: None };
+        let setting = T::read(value.get_ref(), &mut place).filter(check);
+        if let Some(error) = place.failed {
             return Err(error);
         }
         setting.ok_or_else(|| {
@@ -241,11 +284,16 @@ impl Source<'_> {
         self.error(Problem::Syntax { line, message: error.message().to_owned() })
     }
 
-    fn error(&self, problem: Problem) -> ConfigError {
+    pub(super) fn error(&self, problem: Problem) -> ConfigError {
         ConfigError::new(self.file, problem)
     }
 
-    fn line(&self, span: Range<usize>) -> Option<usize> {
+    /// A path as the configuration names it: relative to the configuration's own directory.
+    pub(super) fn path(&self, text: &str) -> PathBuf {
+        Path::new(self.file).parent().unwrap_or(Path::new("")).join(text)
+    }
+
+    pub(super) fn line(&self, span: Range<usize>) -> Option<usize> {
         Some(self.text.get(..span.start)?.matches('\n').count() + 1)
     }
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use toml::de::DeValue;
 
-use super::read::{FillIn, Setting, quote};
+use super::read::{Place, Setting, quote};
 
 /// Where to start without a committed offset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,8 +69,8 @@ impl std::fmt::Display for Start {
 impl Setting for Start {
     const KIND: &'static str =
         "\"stored\", \"beginning\", \"end\", an offset, \"-n\" for the last n, or \"s@ms\" for a time";
-    fn read(value: &DeValue<'_>, fill_in: FillIn<'_>) -> Option<Self> {
-        fill_in(value.as_str()?)?.parse().ok()
+    fn read(value: &DeValue<'_>, place: &mut Place<'_>) -> Option<Self> {
+        place.fill_in(value.as_str()?)?.parse().ok()
     }
     fn show(&self) -> String {
         quote(&self.to_string())

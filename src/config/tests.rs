@@ -129,3 +129,74 @@ fn the_default_file_is_true() {
     let file = std::fs::read_to_string(path).unwrap();
     assert_eq!(file, Config::default_toml(), "run: cargo run -- config --default > configs/default.toml");
 }
+
+fn parse(text: &str) -> Config {
+    Config::parse("t.toml", text, &|name| (name == "SET").then(|| "value".to_owned())).unwrap()
+}
+
+#[test]
+fn registries_stand_in_place_or_in_files() {
+    let config = parse(
+        "[format.olympus]\nsessions = { s1 = \"${SET}\", s2 = [{ text = \"a\", until = \"2026-01-01T00:00:00Z\" }, \"b\"] }\n\
+         tasks.t1 = { persona = \"coder\", session_id = \"s1\" }\n[format.bluelabel]\nagents = [\"CA\"]\n",
+    );
+    let olympus = &config.format.olympus;
+    assert_eq!(olympus.sessions.find("s1").unwrap().0[0].secret.reveal(), "value");
+    assert_eq!(olympus.sessions.find("s2").unwrap().0.len(), 2);
+    assert_eq!(olympus.tasks.find("t1").unwrap().persona, "coder");
+    assert_eq!(config.format.bluelabel.agents.iter().collect::<Vec<_>>(), ["CA"]);
+    assert!(
+        !config.to_toml().contains("value") && !format!("{config:?}").contains("value"),
+        "secrets are hidden"
+    );
+
+    let folder = std::env::temp_dir().join(format!("tollgate-registries-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+    file("sessions.json", r#"{"s1":"secret-1"}"#);
+    file("tasks.toml", "[t1]\npersona = \"coder\"\nsession_id = \"s1\"\n");
+    file("agents.toml", "agents = [\"CA\", \"ARCH\"]\n");
+    file("key.txt", &format!("{}\n", "0f".repeat(32)));
+    file(
+        "tollgate.toml",
+        "[format.olympus]\nsessions = \"sessions.json\"\ntasks = \"tasks.toml\"\nmaster_key_hex_file = \"key.txt\"\n\
+         [format.bluelabel]\nagents = \"agents.toml\"\n",
+    );
+    let config = Config::load(&folder.join("tollgate.toml")).unwrap();
+    assert_eq!(config.format.olympus.sessions.find("s1").unwrap().0[0].secret.reveal(), "secret-1");
+    assert_eq!(config.format.olympus.tasks.find("t1").unwrap().session_id, "s1");
+    assert_eq!(config.format.olympus.master_key_hex.0[0].secret.reveal(), "0f".repeat(32));
+    assert_eq!(config.format.bluelabel.agents.iter().count(), 2);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn errors_in_format_sections_say_where() {
+    assert_eq!(
+        error("[format.olympus]\nsesions = {}\n"),
+        "t.toml:2: unknown key `format.olympus.sesions`; did you mean `format.olympus.sessions`?"
+    );
+    assert_eq!(
+        error("[format.olympus]\ntasks = { t = { persona = 1, session_id = \"s\" } }\n"),
+        "t.toml:2: `format.olympus.tasks.\"t\".persona`: found a number, allowed: a text"
+    );
+    assert_eq!(
+        error("[format.olympus]\nmaster_key_hex = \"00\"\n"),
+        "t.toml:2: `format.olympus.master_key_hex`: found (hidden), allowed: 64 hex digits"
+    );
+    assert!(error("[format.olympus]\nsessions = \"no-such-file.json\"\n").contains("no-such-file.json: "));
+    assert!(error("[format.olypmus]\nsessions = {}\n").contains("unknown key `format.olypmus.sessions`"));
+    assert!(error("[format.olypmus]\n").contains("the built-in formats are olympus, agh"));
+    assert!(error("[format.Own]\nschema = \"s.json\"\n").contains("`Own`"));
+    assert!(error("[format.own]\nschema = \"s.json\"\nid = \"id\"\n").contains("a JSON pointer"));
+    assert!(error("[format.own]\nschema = \"no-such.json\"\n").contains("no-such.json"));
+    assert!(
+        error("[format.own]\nschema = \"s\"\ndetect = { member = \"a\" }\n").contains("format.own.detect")
+    );
+}
+
+#[test]
+fn a_preset_comes_before_the_keys_beside_it() {
+    let agh = parse("[format.agh]\ntrim_identifiers = false\npreset = \"agh-runtime\"\n").format.agh;
+    assert!(!agh.trim_identifiers && agh.secret_scan);
+}

@@ -6,7 +6,9 @@
 use crate::tape::{Node, Tape};
 use crate::verdict::{FormatId, Reason};
 
-use super::{Binding, FORMATS, FormatSet};
+use super::compiled::Claim;
+use super::fields::behind;
+use super::{Binding, Compiled, FORMATS, FORMATS_MAX, FormatSet};
 
 /// What the top-level names claim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,6 +19,10 @@ pub struct Claims {
     complete: FormatSet,
     /// Whether `envelope` is present.
     envelope: bool,
+    /// The user's formats whose member has its value.
+    by_member: FormatSet,
+    /// The user's formats that a built-in format's discriminator is foreign to.
+    foreign_to: FormatSet,
 }
 
 /// What detection concludes.
@@ -29,100 +35,147 @@ pub enum Claimed {
 }
 
 /// A name that some format knows, in the detector's table.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Debug, Default)]
 struct Known {
-    name: &'static str,
-    discriminates: u8,
-    required_by: u8,
+    name: Box<str>,
+    /// Built-in formats that it claims.
+    discriminates: u64,
+    /// Built-in formats that require it.
+    required_by: u64,
+    /// The user's formats whose schema speaks of it.
+    in_schema_of: u64,
 }
-
-/// LIMIT: slots of the table; a power of two, well above the number of names that formats know.
-const SLOTS: usize = 128;
 
 /// The names of all formats, ready for look-up.
 pub struct Detector {
-    slots: [Known; SLOTS],
-    required_counts: [u8; 8],
-    envelope_formats: u8,
+    /// A power of two, well above the number of names.
+    slots: Vec<Known>,
+    required_counts: [u8; BUILT_IN_MAX],
+    envelope_formats: u64,
+    /// The user's formats that are recognised by a member.
+    member_formats: u64,
+    /// The user's formats: where a topic is bound to one, names do not matter.
+    own_formats: u64,
     lenient: bool,
 }
+
+/// LIMIT: built-in formats, whose names are counted.
+const BUILT_IN_MAX: usize = 8;
+const _: () = assert!(FORMATS.len() <= BUILT_IN_MAX && FORMATS_MAX <= 64);
 
 impl Detector {
     /// Prepares the table; `lenient` lets the one format win of which all required names are there.
     #[must_use]
-    pub fn new(lenient: bool) -> Self {
-        let mut detector =
-            Self { slots: [Known::default(); SLOTS], required_counts: [0; 8], envelope_formats: 0, lenient };
-        for (index, format) in FORMATS.iter().enumerate() {
+    pub fn new(formats: &[Compiled], lenient: bool) -> Self {
+        let names: usize = formats
+            .iter()
+            .map(|format| match format.claim() {
+                Claim::Names(format) => format.discriminators.len() + format.required.len(),
+                Claim::Member(claim) => claim.names().len(),
+                Claim::Never => 0,
+            })
+            .sum();
+        let mut detector = Self {
+            slots: vec![Known::default(); (names * 2).next_power_of_two().max(128)],
+            required_counts: [0; BUILT_IN_MAX],
+            envelope_formats: 0,
+            member_formats: 0,
+            own_formats: 0,
+            lenient,
+        };
+        for (index, compiled) in formats.iter().enumerate() {
             let bit = 1 << index;
-            if format.has_envelope {
-                detector.envelope_formats |= bit;
-            }
-            if let Some(count) = detector.required_counts.get_mut(index) {
-                *count = format.required.len() as u8;
-            }
-            for name in format.discriminators {
-                detector.insert(name, |known| known.discriminates |= bit);
-            }
-            for name in format.required {
-                detector.insert(name, |known| known.required_by |= bit);
+            match compiled.claim() {
+                Claim::Names(format) => {
+                    if format.has_envelope {
+                        detector.envelope_formats |= bit;
+                    }
+                    if let Some(count) = detector.required_counts.get_mut(index) {
+                        *count = format.required.len() as u8;
+                    }
+                    for name in format.discriminators {
+                        detector.insert(name, |known| known.discriminates |= bit);
+                    }
+                    for name in format.required {
+                        detector.insert(name, |known| known.required_by |= bit);
+                    }
+                }
+                Claim::Member(claim) => {
+                    detector.member_formats |= bit;
+                    detector.own_formats |= bit;
+                    for name in claim.names() {
+                        detector.insert(name, |known| known.in_schema_of |= bit);
+                    }
+                }
+                Claim::Never => detector.own_formats |= bit,
             }
         }
         detector
     }
 
-    fn insert(&mut self, name: &'static str, change: impl Fn(&mut Known)) {
-        let mut at = slot_of(name);
+    fn insert(&mut self, name: &str, change: impl Fn(&mut Known)) {
+        let mut at = slot_of(name, self.slots.len());
         loop {
+            let slots = self.slots.len();
             let Some(known) = self.slots.get_mut(at) else { return };
-            if known.name.is_empty() || known.name == name {
-                known.name = name;
+            if known.name.is_empty() || *known.name == *name {
+                known.name = name.into();
                 return change(known);
             }
-            at = (at + 1) % SLOTS;
+            at = (at + 1) % slots;
         }
     }
 
     fn find(&self, name: &str) -> Option<&Known> {
-        let mut at = slot_of(name);
+        let mut at = slot_of(name, self.slots.len());
         loop {
             let known = self.slots.get(at)?;
             if known.name.is_empty() {
                 return None;
             }
-            if known.name == name {
+            if *known.name == *name {
                 return Some(known);
             }
-            at = (at + 1) % SLOTS;
+            at = (at + 1) % self.slots.len();
         }
     }
 
     /// What the names of the top-level object claim; the tape's first node must be an object.
     #[must_use]
-    pub fn claims(&self, tape: Tape<'_>) -> Claims {
+    pub fn claims(&self, formats: &[Compiled], tape: Tape<'_>) -> Claims {
         let nodes = tape.nodes();
         let mut claims = Claims::default();
-        let mut present = [0_u8; 8];
+        let mut present = [0_u8; BUILT_IN_MAX];
         let end = nodes.len();
         let mut at = 1;
         while at < end {
             let Some(Node::String(name)) = nodes.get(at) else { break };
             if let Some(known) = self.find(name) {
                 claims.claimed.0 |= known.discriminates;
+                if known.discriminates != 0 {
+                    claims.foreign_to.0 |= self.member_formats & !known.in_schema_of;
+                }
                 for (index, count) in present.iter_mut().enumerate() {
                     // A name may stand there hundreds of times; that it does is found later.
-                    *count = count.saturating_add((known.required_by >> index) & 1);
+                    *count = count.saturating_add((known.required_by >> index) as u8 & 1);
                 }
-                claims.envelope |= known.name == "envelope";
+                claims.envelope |= *known.name == *"envelope";
             }
-            at += 1 + match nodes.get(at + 1) {
-                Some(Node::Object { count, .. } | Node::Array { count, .. }) => count + 1,
-                _ => 1,
-            };
+            at = behind(nodes, at + 1);
         }
         for (index, (present, needed)) in present.iter().zip(self.required_counts).enumerate() {
             if needed > 0 && *present == needed {
                 claims.complete.0 |= 1 << index;
+            }
+        }
+        let mut pending = self.member_formats;
+        while pending != 0 {
+            let index = pending.trailing_zeros();
+            pending &= pending - 1;
+            if let Some(Claim::Member(claim)) = formats.get(index as usize).map(Compiled::claim)
+                && claim.holds(tape)
+            {
+                claims.by_member.0 |= 1 << index;
             }
         }
         claims
@@ -131,7 +184,14 @@ impl Detector {
     /// Decides by the claims and the topic's binding.
     #[must_use]
     pub fn decide(&self, claims: Claims, binding: Binding) -> Claimed {
+        // A topic that is bound to the user's format holds that format: its schema says which members it has.
+        if let Binding::Pinned(own) = binding
+            && own.0 & self.own_formats != 0
+        {
+            return own.single().map_or(Claimed::Refused(Reason::WrongFormat), Claimed::Format);
+        }
         if self.lenient
+            && claims.by_member.0 == 0
             && let Some(format) = claims.complete.single()
             && pinned_to(binding, format)
         {
@@ -144,6 +204,14 @@ impl Detector {
     }
 
     fn decide_auto(&self, claims: Claims) -> Claimed {
+        // The user's rule names a member and its value. Members of a built-in format beside it are foreign, unless the
+        // user's schema speaks of them itself.
+        if claims.by_member.0 != 0 {
+            return match claims.by_member.single() {
+                Some(format) if !claims.foreign_to.contains(format) => Claimed::Format(format),
+                _ => Claimed::Refused(Reason::AmbiguousFormat),
+            };
+        }
         if claims.claimed.0 == 0 {
             return Claimed::Refused(Reason::UnknownFormat);
         }
@@ -177,16 +245,16 @@ impl Detector {
 fn pinned_to(binding: Binding, format: FormatId) -> bool {
     match binding {
         Binding::Auto => true,
-        Binding::Pinned(own) => own.0 >> format.0 & 1 == 1,
+        Binding::Pinned(own) => own.contains(format),
     }
 }
 
 /// Length, first and last byte spread the known names well; a collision costs one more comparison.
-fn slot_of(name: &str) -> usize {
+fn slot_of(name: &str, slots: usize) -> usize {
     let bytes = name.as_bytes();
     let first = bytes.first().copied().unwrap_or_default();
     let last = bytes.last().copied().unwrap_or_default();
-    (bytes.len() * 37 + usize::from(first) * 5 + usize::from(last) * 11) % SLOTS
+    (bytes.len() * 37 + usize::from(first) * 5 + usize::from(last) * 11) % slots
 }
 
 #[cfg(test)]
@@ -198,8 +266,9 @@ mod tests {
     fn a_name_that_stands_there_hundreds_of_times_does_no_harm() {
         let text = format!("{{{}}}", vec!["\"persona\":0"; 300].join(","));
         Parser::new(64).parse(text.as_bytes(), |tape| {
-            let detector = Detector::new(true);
-            let claimed = detector.decide(detector.claims(tape.unwrap()), Binding::Auto);
+            let formats = super::super::compile(&crate::config::Config::default()).unwrap();
+            let detector = Detector::new(&formats, true);
+            let claimed = detector.decide(detector.claims(&formats, tape.unwrap()), Binding::Auto);
             assert_eq!(claimed, Claimed::Format(FormatId(0)));
         });
     }

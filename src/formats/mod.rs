@@ -1,20 +1,45 @@
 //! The formats that Tollgate knows: what a schema cannot say about them.
 //!
-//! A format is one entry of [`FORMATS`]: its name, its schema, and the member names by which it is told apart. A
-//! further format is one schema, one entry here and one folder of fixtures. Formats do no I/O and know nothing of
-//! Kafka or files.
+//! A built-in format is one entry of [`FORMATS`] (name, schema, and the member names by which it is told apart) and one
+//! module. The module offers `FIELDS` (the members its rules look at), `RULES` (their names, reasons, sources and
+//! profiles), a type that is made from the configuration at start, and three functions on a [`Record`]: `check` (meaning,
+//! in the order of the format), `authenticate` (credentials) and `facts` (what the gate needs). `custom` is the one
+//! module for all formats of the user's own. Failures go to a [`Report`], so the same code serves the fast path and
+//! `tollgate check`.
+//!
+//! Formats do no I/O and know nothing of Kafka or files; the clock is the record's `now`.
 
+mod agh;
+mod alfred;
+mod bluelabel;
+mod compiled;
+mod custom;
 mod detect;
+mod facts;
+pub(crate) mod fields;
+mod humaninloop;
+mod olympus;
+mod paths;
+mod record;
+pub(crate) mod rule;
+mod shapes;
+mod unique;
 
+pub use compiled::{Compiled, FormatError, Lack, compile};
 pub use detect::{Claimed, Claims, Detector};
+pub use facts::{Exchange, Facts, Lifecycle, WorkStep};
+pub use fields::{Field, FieldTable, Fields};
+pub use record::Record;
+pub use rule::{Report, Rule, RuleId, RuleSet, Source};
 
 use crate::verdict::FormatId;
 
 /// One built-in format.
 pub struct Format {
-    /// Its name in configuration, headers, metrics and reports.
+    /// Its name in headers, metrics and reports.
     pub name: &'static str,
-    /// The name that topics are bound to; two formats may share it (humaninloop has inputs and outputs).
+    /// The name of its section, and that topics are bound to; two formats may share it (humaninloop has inputs and
+    /// outputs).
     pub family: &'static str,
     /// Members that only this format has: any one of them claims the envelope.
     pub discriminators: &'static [&'static str],
@@ -24,13 +49,25 @@ pub struct Format {
     pub has_envelope: bool,
     /// Whether numbers must fit a double; agh carries any number unread.
     pub bounds_numbers: bool,
-    /// Its shape, as JSON Schema.
+    /// Its shape by the page, as JSON Schema.
     pub schema: &'static str,
+    /// What the other profiles change in the schema; see `shapes.rs`.
+    pub overlay: &'static str,
     /// The file that holds the schema, for errors and listings.
     pub schema_file: &'static str,
 }
 
-/// The built-in formats; a [`FormatId`] is an index into this list.
+macro_rules! schema_files {
+    ($name:literal) => {
+        (
+            include_str!(concat!("../../configs/schemas/", $name, ".json")),
+            include_str!(concat!("../../configs/schemas/", $name, ".profiles.json")),
+            concat!("configs/schemas/", $name, ".json"),
+        )
+    };
+}
+
+/// The built-in formats; the first [`FormatId`]s are indexes into this list.
 pub static FORMATS: &[Format] = &[
     Format {
         name: "olympus",
@@ -39,8 +76,9 @@ pub static FORMATS: &[Format] = &[
         required: &["envelope", "persona", "protocol_message"],
         has_envelope: true,
         bounds_numbers: true,
-        schema: include_str!("../../configs/schemas/olympus.json"),
-        schema_file: "configs/schemas/olympus.json",
+        schema: schema_files!("olympus").0,
+        overlay: schema_files!("olympus").1,
+        schema_file: schema_files!("olympus").2,
     },
     Format {
         name: "agh",
@@ -49,8 +87,9 @@ pub static FORMATS: &[Format] = &[
         required: &["protocol", "id", "workspace_id", "kind", "channel", "from", "ts", "body"],
         has_envelope: false,
         bounds_numbers: false,
-        schema: include_str!("../../configs/schemas/agh.json"),
-        schema_file: "configs/schemas/agh.json",
+        schema: schema_files!("agh").0,
+        overlay: schema_files!("agh").1,
+        schema_file: schema_files!("agh").2,
     },
     Format {
         name: "alfred",
@@ -59,8 +98,9 @@ pub static FORMATS: &[Format] = &[
         required: &["envelope", "message"],
         has_envelope: true,
         bounds_numbers: true,
-        schema: include_str!("../../configs/schemas/alfred.json"),
-        schema_file: "configs/schemas/alfred.json",
+        schema: schema_files!("alfred").0,
+        overlay: schema_files!("alfred").1,
+        schema_file: schema_files!("alfred").2,
     },
     Format {
         name: "humaninloop-input",
@@ -69,8 +109,9 @@ pub static FORMATS: &[Format] = &[
         required: &["context", "paths", "task"],
         has_envelope: false,
         bounds_numbers: true,
-        schema: include_str!("../../configs/schemas/humaninloop-input.json"),
-        schema_file: "configs/schemas/humaninloop-input.json",
+        schema: schema_files!("humaninloop-input").0,
+        overlay: schema_files!("humaninloop-input").1,
+        schema_file: schema_files!("humaninloop-input").2,
     },
     Format {
         name: "humaninloop-output",
@@ -79,8 +120,9 @@ pub static FORMATS: &[Format] = &[
         required: &["success", "summary", "artifacts", "recommendation"],
         has_envelope: false,
         bounds_numbers: true,
-        schema: include_str!("../../configs/schemas/humaninloop-output.json"),
-        schema_file: "configs/schemas/humaninloop-output.json",
+        schema: schema_files!("humaninloop-output").0,
+        overlay: schema_files!("humaninloop-output").1,
+        schema_file: schema_files!("humaninloop-output").2,
     },
     Format {
         name: "bluelabel",
@@ -97,25 +139,33 @@ pub static FORMATS: &[Format] = &[
         ],
         has_envelope: false,
         bounds_numbers: true,
-        schema: include_str!("../../configs/schemas/bluelabel.json"),
-        schema_file: "configs/schemas/bluelabel.json",
+        schema: schema_files!("bluelabel").0,
+        overlay: schema_files!("bluelabel").1,
+        schema_file: schema_files!("bluelabel").2,
     },
 ];
 
-const _: () = assert!(FORMATS.len() <= 8, "a set of formats is one byte");
+/// LIMIT: formats of one rule set, the user's included; a set of them is one word.
+pub const FORMATS_MAX: usize = 64;
 
 /// A set of formats, one bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FormatSet(pub(crate) u8);
+pub struct FormatSet(pub(crate) u64);
 
 impl FormatSet {
+    /// The set of one format.
+    #[must_use]
+    pub const fn of(format: FormatId) -> Self {
+        Self(1 << format.0)
+    }
+
     /// The formats of a family, or `None` if no format has that name.
     #[must_use]
-    pub fn of_family(family: &str) -> Option<Self> {
-        let bits = FORMATS
+    pub fn of_family(formats: &[Compiled], family: &str) -> Option<Self> {
+        let bits = formats
             .iter()
             .enumerate()
-            .filter(|(_, format)| format.family == family || format.name == family)
+            .filter(|(_, format)| format.family() == family || format.name() == family)
             .fold(0, |bits, (index, _)| bits | 1 << index);
         (bits != 0).then_some(Self(bits))
     }
@@ -124,6 +174,12 @@ impl FormatSet {
     #[must_use]
     pub fn single(self) -> Option<FormatId> {
         self.0.is_power_of_two().then_some(FormatId(self.0.trailing_zeros() as u8))
+    }
+
+    /// Whether the format is in the set.
+    #[must_use]
+    pub const fn contains(self, format: FormatId) -> bool {
+        self.0 >> format.0 & 1 == 1
     }
 }
 
@@ -134,36 +190,4 @@ pub enum Binding {
     Auto,
     /// By its topic: only these formats.
     Pinned(FormatSet),
-}
-
-impl Binding {
-    /// `auto`, or a format's or family's name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        if name == "auto" { Some(Self::Auto) } else { FormatSet::of_family(name).map(Self::Pinned) }
-    }
-
-    /// What [`Self::from_name`] takes, for error texts.
-    #[must_use]
-    pub fn names() -> String {
-        let mut names = vec!["auto"];
-        for format in FORMATS {
-            if !names.contains(&format.family) {
-                names.push(format.family);
-            }
-        }
-        names.join(", ")
-    }
-}
-
-/// The name of a format.
-#[must_use]
-pub fn name(id: FormatId) -> &'static str {
-    FORMATS.get(usize::from(id.0)).map_or("?", |format| format.name)
-}
-
-/// Whether numbers beyond a double's range are refused; agh carries any number.
-#[must_use]
-pub fn bounds_numbers(id: FormatId) -> bool {
-    FORMATS.get(usize::from(id.0)).is_none_or(|format| format.bounds_numbers)
 }

@@ -1,8 +1,10 @@
 //! Everything that is wrong with one envelope, in words: the same recipe as the fast path, with an observer that
 //! wants every failure.
 
-use super::{AllFailures, Binding, Judge, NoWatch, Payload, Rules};
-use crate::program::Explanation;
+use super::{AllFailures, Binding, Input, Judge, NoWatch, Payload, Rules};
+use crate::formats::{Compiled, Rule, Source};
+use crate::program::Failure;
+use crate::tape::Tape;
 use crate::verdict::{Reason, Verdict};
 
 /// LIMIT: failures that are listed; a hostile envelope can have one per byte.
@@ -15,8 +17,10 @@ pub struct Finding {
     pub reason: Reason,
     /// JSON pointer of what failed.
     pub at: String,
-    /// The schema's keyword and where it stands, if the shape failed.
-    pub keyword: Option<(String, String)>,
+    /// The schema's keyword and where it stands, if the shape failed; the format's rule and what it demands otherwise.
+    pub rule: Option<(String, String)>,
+    /// Where the rule comes from.
+    pub source: Option<Source>,
     /// What would be right.
     pub expected: Option<String>,
     /// What stands there.
@@ -32,30 +36,36 @@ pub struct Explained {
     pub findings: Vec<Finding>,
     /// How many more there are than are listed.
     pub more: usize,
+    /// Rules that apply to the envelope and could not be checked.
+    pub unchecked: Vec<&'static Rule>,
 }
 
-/// Judges a payload and explains the verdict.
+/// Judges a record and explains the verdict.
 #[must_use]
-pub fn explain(judge: &mut Judge, rules: &Rules, binding: Binding, payload: Payload<'_>) -> Explained {
+pub fn explain<'p>(
+    judge: &mut Judge,
+    rules: &Rules,
+    binding: Binding,
+    input: impl Into<Input<'p>>,
+) -> Explained {
+    let input = input.into();
     let mut pointer = Vec::new();
-    let verdict = judge.judge(rules, binding, payload, &mut pointer, &mut NoWatch);
-    let Some(reason) = verdict.reason else { return Explained { verdict, findings: Vec::new(), more: 0 } };
-
+    let verdict = judge.judge(rules, binding, input, &mut pointer, &mut NoWatch);
     let at = String::from_utf8_lossy(&pointer).into_owned();
+    let format = verdict.format.and_then(|format| rules.format(format));
     let mut all = AllFailures::default();
     let mut findings = Vec::new();
-    judge.walk(rules, binding, payload, &mut all, &mut NoWatch, |tape, all| {
-        let program = verdict.format.and_then(|format| rules.program(format));
-        for failure in all.0.iter().take(FINDINGS_MAX) {
-            let explanation = program
-                .map(|program| program.explain(*failure, tape))
-                .filter(|explanation| !explanation.keyword.is_empty());
-            findings.push(finding(failure.reason, tape.pointer(failure.at), explanation));
-        }
+    let walked = judge.walk(rules, binding, input, &mut all, &mut NoWatch, |tape, all| {
+        findings.extend(all.0.iter().take(FINDINGS_MAX).map(|failure| finding(format, *failure, tape)));
     });
+    let unchecked = format.map(|format| walked.unchecked.rules(format.rules()).collect()).unwrap_or_default();
+    let Some(reason) = verdict.reason else {
+        return Explained { verdict, findings: Vec::new(), more: 0, unchecked };
+    };
     let more = all.0.len().saturating_sub(findings.len().max(1));
     if findings.is_empty() {
-        findings.push(Finding { found: syntax_error(reason, payload), ..finding(reason, at.clone(), None) });
+        let found = syntax_error(reason, input.payload);
+        findings.push(Finding { reason, at: at.clone(), rule: None, source: None, expected: None, found });
     }
     // The fast path's failure decides and stands first; the others keep the order in which they were found.
     if let Some(deciding) = findings.iter().position(|finding| finding.reason == reason && finding.at == at)
@@ -63,32 +73,41 @@ pub fn explain(judge: &mut Judge, rules: &Rules, binding: Binding, payload: Payl
     {
         ahead.rotate_right(1);
     }
-    Explained { verdict, findings, more }
+    Explained { verdict, findings, more, unchecked }
 }
 
-fn finding(reason: Reason, at: String, explanation: Option<Explanation>) -> Finding {
-    match explanation {
-        Some(Explanation { schema, keyword, expected, found, .. }) => Finding {
-            reason,
-            at,
-            keyword: Some((keyword.to_owned(), schema)),
-            expected: Some(expected),
-            found: Some(found),
-        },
-        None => Finding { reason, at, keyword: None, expected: None, found: None },
+fn finding(format: Option<&Compiled>, failure: Failure, tape: Tape<'_>) -> Finding {
+    let at = tape.pointer(failure.at);
+    let mut finding =
+        Finding { reason: failure.reason, at, rule: None, source: None, expected: None, found: None };
+    let Some(format) = format else { return finding };
+    let explanation = format.program().explain(failure, tape);
+    let found = if format.hides(&finding.at) { "(hidden)".to_owned() } else { explanation.found };
+    if let Some(rule) = failure.op.rule().and_then(|number| format.rules().get(usize::from(number))) {
+        finding.rule = Some((rule.name.to_owned(), rule.text.to_owned()));
+        finding.source = Some(rule.source);
+        finding.found = Some(found);
+    } else if !explanation.keyword.is_empty() {
+        finding.source = format.shape_source(&explanation.schema);
+        finding.rule = Some((explanation.keyword.to_owned(), explanation.schema));
+        finding.expected = Some(explanation.expected);
+        finding.found = Some(found);
     }
+    finding
 }
 
 /// simd-json says little about what it refuses; a second parser knows line and column.
 fn syntax_error(reason: Reason, payload: Payload<'_>) -> Option<String> {
     let Payload::Bytes(payload) = payload else { return None };
     match reason {
-        Reason::JsonSyntax => match std::str::from_utf8(payload) {
-            Err(error) => Some(format!("a byte that is not UTF-8 at position {}", error.valid_up_to())),
-            Ok(text) => {
-                serde_json::from_str::<serde::de::IgnoredAny>(text).err().map(|error| error.to_string())
+        Reason::JsonSyntax | Reason::InvalidUtf8 | Reason::LoneSurrogate => {
+            match std::str::from_utf8(payload) {
+                Err(error) => Some(format!("a byte that is not UTF-8 at position {}", error.valid_up_to())),
+                Ok(text) => {
+                    serde_json::from_str::<serde::de::IgnoredAny>(text).err().map(|error| error.to_string())
+                }
             }
-        },
+        }
         Reason::TooBig => Some(format!("{} bytes", payload.len())),
         _ => None,
     }

@@ -3,28 +3,24 @@
 use ring::digest::{Context, SHA256};
 
 use crate::config;
-use crate::formats::{Binding, Detector, FORMATS};
-use crate::program::{CompileError, Options, Program};
+use crate::formats::{self, Binding, Compiled, Detector, FORMATS, FormatError, FormatSet, Lack};
 use crate::verdict::FormatId;
 
 /// Rules that cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum RulesError {
-    /// A schema does not compile.
-    #[error("schema of {format}: {source}")]
-    Schema {
-        /// The format.
-        format: &'static str,
-        /// Why.
-        source: CompileError,
-    },
+    /// A format cannot be made ready.
+    #[error(transparent)]
+    Format(#[from] FormatError),
     /// A binding to a format that does not exist.
-    #[error("`{key}`: found `{found}`, allowed: {}", Binding::names())]
-    Format {
+    #[error("`{key}`: found `{found}`, allowed: {allowed}")]
+    Binding {
         /// The configuration key.
         key: String,
         /// What it names.
         found: String,
+        /// What it may name.
+        allowed: String,
     },
 }
 
@@ -32,7 +28,7 @@ pub enum RulesError {
 pub struct Rules {
     limits: config::Limits,
     detector: Detector,
-    programs: Vec<Program>,
+    formats: Vec<Compiled>,
     binding: Binding,
     topic_bindings: Vec<(String, Binding)>,
     hash: String,
@@ -41,29 +37,25 @@ pub struct Rules {
 impl Rules {
     /// Compiles the rules of a configuration.
     pub fn compile(config: &config::Config) -> Result<Self, RulesError> {
+        let formats = formats::compile(config)?;
         let binding = |key: &str, name: &str| {
-            Binding::from_name(name)
-                .ok_or_else(|| RulesError::Format { key: key.to_owned(), found: name.to_owned() })
-        };
-        let programs = FORMATS
-            .iter()
-            .map(|format| {
-                Program::compile(format.schema, format.schema_file, &Options::default())
-                    .map_err(|source| RulesError::Schema { format: format.name, source })
+            binding_of(&formats, name).ok_or_else(|| RulesError::Binding {
+                key: key.to_owned(),
+                found: name.to_owned(),
+                allowed: names_of(&formats).join(", "),
             })
-            .collect::<Result<Vec<_>, _>>()?;
-        let topic_bindings = config
-            .topic_formats
-            .iter()
-            .map(|(topic, name)| Ok((topic.clone(), binding(&format!("topic_formats.\"{topic}\""), name)?)))
+        };
+        let topic_bindings = topic_formats(config)?
+            .into_iter()
+            .map(|(topic, name, key)| Ok((topic.to_owned(), binding(&key, name)?)))
             .collect::<Result<Vec<_>, RulesError>>()?;
         Ok(Self {
             limits: config.limits.clone(),
-            detector: Detector::new(config.rules.profile == config::Profile::Lenient),
-            programs,
+            detector: Detector::new(&formats, config.rules.profile == config::Profile::Lenient),
             binding: binding("rules.format", &config.rules.format)?,
             topic_bindings,
             hash: hash(config),
+            formats,
         })
     }
 
@@ -98,9 +90,114 @@ impl Rules {
         &self.detector
     }
 
-    pub(super) fn program(&self, format: FormatId) -> Option<&Program> {
-        self.programs.get(usize::from(format.0))
+    /// All formats, in the order of their ids.
+    #[must_use]
+    pub fn formats(&self) -> &[Compiled] {
+        &self.formats
     }
+
+    /// A format.
+    #[must_use]
+    pub fn format(&self, id: FormatId) -> Option<&Compiled> {
+        self.formats.get(usize::from(id.0))
+    }
+
+    /// The name of a format.
+    #[must_use]
+    pub fn format_name(&self, id: FormatId) -> &str {
+        self.format(id).map_or("?", Compiled::name)
+    }
+
+    /// `auto`, or a format's or family's name, as a binding.
+    #[must_use]
+    pub fn binding(&self, name: &str) -> Option<Binding> {
+        binding_of(&self.formats, name)
+    }
+
+    /// What [`Self::binding`] takes, for error texts.
+    #[must_use]
+    pub fn binding_names(&self) -> String {
+        names_of(&self.formats).join(", ")
+    }
+
+    /// The one format that a topic is bound to, if its protocol has reasons of its own that go onto the wire.
+    pub(super) fn wire_format(&self, binding: Binding) -> Option<FormatId> {
+        let Binding::Pinned(formats) = binding else { return None };
+        formats.single().filter(|id| self.format(*id).is_some_and(Compiled::has_wire_reasons))
+    }
+
+    /// Rules that hold in the profile and lack their data, for the formats that can occur.
+    #[must_use]
+    pub fn lacks(&self) -> Vec<Lack> {
+        let mut lacks: Vec<Lack> = Vec::new();
+        for lack in self.occurring().flat_map(Compiled::lacks) {
+            if !lacks.contains(&lack) {
+                lacks.push(lack);
+            }
+        }
+        lacks
+    }
+
+    /// The formats that can occur under the bindings.
+    pub fn occurring(&self) -> impl Iterator<Item = &Compiled> {
+        let bindings = || self.topic_bindings.iter().map(|(_, binding)| binding).chain([&self.binding]);
+        let occurs = move |id: FormatId| {
+            bindings().any(|binding| match binding {
+                Binding::Auto => true,
+                Binding::Pinned(formats) => formats.contains(id),
+            })
+        };
+        self.formats
+            .iter()
+            .enumerate()
+            .filter(move |(id, _)| occurs(FormatId(*id as u8)))
+            .map(|(_, format)| format)
+    }
+}
+
+fn binding_of(formats: &[Compiled], name: &str) -> Option<Binding> {
+    if name == "auto" {
+        Some(Binding::Auto)
+    } else {
+        FormatSet::of_family(formats, name).map(Binding::Pinned)
+    }
+}
+
+fn names_of(formats: &[Compiled]) -> Vec<&str> {
+    let mut names = vec!["auto"];
+    for format in formats {
+        if !names.contains(&format.family()) {
+            names.push(format.family());
+        }
+    }
+    names
+}
+
+/// Which topic is bound to which format, and by which key: `topic_formats`, and what the user's formats detect.
+fn topic_formats(config: &config::Config) -> Result<Vec<(&str, &str, String)>, RulesError> {
+    let mut bound: Vec<(&str, &str, String)> = config
+        .topic_formats
+        .iter()
+        .map(|(topic, name)| (topic.as_str(), name.as_str(), format!("topic_formats.\"{topic}\"")))
+        .collect();
+    for (name, custom) in &config.format.custom {
+        let config::Detect::Topics(topics) = &custom.keys.detect else { continue };
+        for topic in topics {
+            let key = format!("format.{name}.detect.topics");
+            if let Some((_, other, _)) =
+                bound.iter().find(|(taken, other, _)| taken == topic && other != name)
+            {
+                let found = format!("{topic}` for both `{name}` and `{other}");
+                return Err(RulesError::Binding {
+                    key,
+                    found,
+                    allowed: "one format for each topic".to_owned(),
+                });
+            }
+            bound.push((topic, name, key));
+        }
+    }
+    Ok(bound)
 }
 
 /// SHA-256 over everything that can change a verdict, shortened to 16 hex digits.
@@ -115,6 +212,7 @@ fn hash(config: &config::Config) -> String {
     for format in FORMATS {
         add(format.name);
         add(format.schema);
+        add(format.overlay);
     }
     add(config.rules.profile.name());
     add(&config.rules.format);
@@ -124,6 +222,8 @@ fn hash(config: &config::Config) -> String {
     }
     add(&config.limits.payload_bytes_max.to_string());
     add(&config.limits.depth_max.to_string());
+    // Settings with their secrets hidden, and the files that they name: a change of either can change a verdict.
+    add(&format!("{:?}", config.format));
     let digest = context.finish();
     let mut text = String::with_capacity(HEX_DIGITS);
     for byte in digest.as_ref().iter().take(HEX_DIGITS / 2) {

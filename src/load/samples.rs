@@ -131,7 +131,15 @@ const TEMPLATES: &[Template] = &[
             r#""to":"patch-worker.session-19","work_id":"work_<number>","trace_id":"trace-<number>","ts":1775606<number>,"#,
             r#""body":{"text":"<words:420>","intent":"handoff","artifacts":[]},"proof":null,"ext":{"agh.hint":"<words:40>"}}"#
         ),
-        faults: &[],
+        faults: &[
+            (r#""kind":"say""#, r#""kind":"shout""#, Reason::Kind),
+            (r#""protocol":"agh-network/v0""#, r#""protocol":"agh-network/v1""#, Reason::Protocol),
+            (r#""channel":"builders""#, r#""channel":"Builders""#, Reason::ChannelGrammar),
+            (r#""thread_id":"thread_<number>","#, "", Reason::ThreadIdRequired),
+            (r#""work_id":"work_<number>""#, r#""work_id":"job_<number>""#, Reason::WorkIdGrammar),
+            (r#""ts":1775606<number>"#, r#""ts":1775606<number>.0"#, Reason::FieldType),
+            (r#""proof":null"#, r#""proof":null,"interaction_id":"<uuid>""#, Reason::LegacyField),
+        ],
     },
     Template {
         text: concat!(
@@ -141,7 +149,12 @@ const TEMPLATES: &[Template] = &[
             r#""reply_to":"a2a.tasks.completed"},"security":{"auth_token":"e30.e30.c2ln","tenant_id":"tenant-<number>"}},"#,
             r#""message":{"type":"TASK_REQUEST","intent":"TREND_ANALYSIS","payload":{"query":"<words:380>","limit":<number>}}}"#
         ),
-        faults: &[],
+        faults: &[
+            (r#""version":"2.1.0""#, r#""version":"3.0.0""#, Reason::BadVersion),
+            (r#""type":"TASK_REQUEST""#, r#""type":"TASK""#, Reason::BadEnum),
+            (r#""id":"<uuid>""#, r#""id":"123e4567-e89b-12d3-a456-426614174000""#, Reason::NotUuidV4),
+            (r#""auth_token":"e30.e30.c2ln","#, "", Reason::MissingField),
+        ],
     },
     Template {
         text: concat!(

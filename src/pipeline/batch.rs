@@ -46,6 +46,15 @@ impl Payloads {
         self.len() == 0
     }
 
+    /// The key of record `index`, if it has one.
+    #[must_use]
+    pub fn key(&self, index: usize) -> Option<&[u8]> {
+        match self {
+            Self::Block(_) => None,
+            Self::Messages { messages, .. } => messages.get(index).and_then(kafka::Message::key),
+        }
+    }
+
     /// The payload of record `index`.
     #[must_use]
     pub fn payload(&self, index: usize) -> Payload<'_> {
@@ -84,8 +93,8 @@ pub struct Batch {
     pub binding: Binding,
     /// What they are judged by.
     pub rules: Arc<Rules>,
-    /// The time they are judged at.
-    pub now: Timestamp,
+    /// The time they are judged at; `None` means each envelope's own time.
+    pub now: Option<Timestamp>,
     /// When they were read.
     pub read_at: Instant,
     /// When the last stage was done with them.

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::clock::Timestamp;
-use crate::config::Config;
+use crate::clock::{Clock, Timestamp};
+use crate::config::{ClockChoice, Config};
 use crate::files::{
     Event, FileError, Input, Layout, ReadOptions, Reader, Rejected, Target, WriteOptions, Writer,
 };
@@ -52,7 +52,7 @@ impl ReadFailures {
 pub struct FileSource {
     reader: Reader,
     binding: Binding,
-    now: Option<Timestamp>,
+    clock: Clock,
     failures: ReadFailures,
     stop: Arc<Stop>,
 }
@@ -75,7 +75,12 @@ impl FileSource {
         };
         let stdin = StoppableInput::new(Box::new(std::io::stdin()), Arc::clone(stop));
         let reader = Reader::open_with_stdin(inputs, &options, Box::new(stdin))?;
-        Ok(Self { reader, binding: rules.default_binding(), now, failures, stop: Arc::clone(stop) })
+        let clock = match (now, config.rules.clock) {
+            (Some(now), _) => Clock::Fixed(now),
+            (None, ClockChoice::Record) => Clock::Record,
+            (None, ClockChoice::Auto | ClockChoice::Wall) => Clock::Wall,
+        };
+        Ok(Self { reader, binding: rules.default_binding(), clock, failures, stop: Arc::clone(stop) })
     }
 
     /// The files, in the order in which they are read.
@@ -108,7 +113,7 @@ impl Source for FileSource {
                 binding: self.binding,
                 bytes: block.bytes.len() as u64,
                 payloads: Payloads::Block(block),
-                now: self.now,
+                clock: self.clock,
             }),
         })
     }
@@ -158,7 +163,7 @@ impl FileSink {
                 &mut self.note,
                 outcome.verdict,
                 batch.pointer(*outcome),
-                batch.rules.hash(),
+                &batch.rules,
                 |out| {
                     route::write_escaped(out, name.as_bytes());
                     // Writing to memory cannot fail.

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crossbeam::channel::Sender;
 
-use crate::clock::{self, Timestamp};
+use crate::clock::{self, Clock};
 use crate::formats::Binding;
 use crate::judge::Rules;
 
@@ -36,8 +36,8 @@ pub struct Intake {
     pub payloads: Payloads,
     /// The memory that they hold.
     pub bytes: u64,
-    /// The time to judge them at; the wall clock's if the source has none.
-    pub now: Option<Timestamp>,
+    /// Where the time to judge them at comes from.
+    pub clock: Clock,
 }
 
 /// What a source gives.
@@ -80,7 +80,11 @@ pub(super) fn run<S: Source>(
             epoch: intake.epoch,
             binding: intake.binding,
             rules: Arc::clone(rules),
-            now: intake.now.unwrap_or_else(clock::wall),
+            now: match intake.clock {
+                Clock::Wall => Some(clock::wall()),
+                Clock::Fixed(now) => Some(now),
+                Clock::Record => None,
+            },
             read_at,
             since: Instant::now(),
             payloads: intake.payloads,

@@ -1,6 +1,6 @@
 //! What a reject carries: the compact JSON note of the `tollgate.reject` header and of rejected lines in files.
 
-use crate::formats;
+use crate::judge::Rules;
 use crate::verdict::Verdict;
 
 /// LIMIT: longer pointers are cut; names inside a record can be as long as the record.
@@ -14,7 +14,7 @@ pub fn write_note(
     out: &mut Vec<u8>,
     verdict: Verdict,
     pointer: &[u8],
-    rules_hash: &str,
+    rules: &Rules,
     source: impl FnOnce(&mut Vec<u8>),
 ) {
     let Some(reason) = verdict.reason else { return };
@@ -23,12 +23,11 @@ pub fn write_note(
     out.extend_from_slice(b",\"reason\":\"");
     out.extend_from_slice(reason.code().as_bytes());
     out.push(b'"');
-    if let Some(format) = verdict.format {
-        let name = formats::name(format);
+    if let Some(format) = verdict.format.and_then(|format| rules.format(format)) {
         out.extend_from_slice(b",\"format\":\"");
-        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(format.name().as_bytes());
         out.push(b'"');
-        if name == "agh" {
+        if format.has_wire_reasons() {
             out.extend_from_slice(b",\"wire\":\"");
             out.extend_from_slice(reason.wire().as_bytes());
             out.push(b'"');
@@ -37,7 +36,7 @@ pub fn write_note(
     out.extend_from_slice(b",\"at\":\"");
     write_escaped(out, cut(pointer));
     out.extend_from_slice(b"\",\"rules\":\"");
-    out.extend_from_slice(rules_hash.as_bytes());
+    out.extend_from_slice(rules.hash().as_bytes());
     out.extend_from_slice(b"\",\"src\":\"");
     let from = out.len();
     source(out);
@@ -79,8 +78,10 @@ mod tests {
     fn note(pointer: &str) -> serde_json::Value {
         let mut out = Vec::new();
         let verdict = Verdict::reject(Reason::BadEnum, Some(FormatId(0)), NodeIndex(3));
-        write_note(&mut out, verdict, pointer.as_bytes(), "abcd", |out| out.extend_from_slice(b"in/3/42"));
-        serde_json::from_slice(&out).unwrap()
+        let rules = Rules::compile(&crate::config::Config::default()).unwrap();
+        write_note(&mut out, verdict, pointer.as_bytes(), &rules, |out| out.extend_from_slice(b"in/3/42"));
+        let text = String::from_utf8(out).unwrap().replace(rules.hash(), "abcd");
+        serde_json::from_str(&text).unwrap()
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::formats::FORMATS;
+use crate::formats::FORMATS_MAX;
 use crate::verdict::{FormatId, Reason, Verdict};
 
 /// Counts of a run or of a part of it.
@@ -12,6 +12,8 @@ pub struct Tally {
     pub records: u64,
     /// All payload bytes.
     pub bytes: u64,
+    /// Accepted records to which a rule applied that could not be checked.
+    pub unchecked: u64,
     /// Accepted records by format.
     accepted: Vec<u64>,
     /// Rejected records by reason; index 0 is unused, reasons count from 1.
@@ -23,7 +25,8 @@ impl Default for Tally {
         Self {
             records: 0,
             bytes: 0,
-            accepted: vec![0; FORMATS.len()],
+            accepted: vec![0; FORMATS_MAX],
+            unchecked: 0,
             rejected: vec![0; Reason::ALL.len() + 1],
         }
     }
@@ -34,6 +37,7 @@ impl Tally {
     pub fn count(&mut self, verdict: Verdict, payload_bytes: usize) {
         self.records += 1;
         self.bytes += payload_bytes as u64;
+        self.unchecked += u64::from(verdict.is_accept() && verdict.unchecked);
         let cell = match (verdict.reason, verdict.format) {
             (Some(reason), _) => self.rejected.get_mut(reason as usize),
             (None, Some(format)) => self.accepted.get_mut(usize::from(format.0)),

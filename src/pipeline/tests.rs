@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use super::batch::{Batch, Partition, Payloads};
 use super::*;
+use crate::clock::Clock;
 use crate::config::Config;
 use crate::files::{Block, FileIndex, Span};
 use crate::formats::Binding;
@@ -53,7 +54,7 @@ impl Source for Numbers {
             binding: Binding::Auto,
             bytes: block.bytes.len() as u64,
             payloads: Payloads::Block(block),
-            now: None,
+            clock: Clock::Wall,
         }))
     }
 }

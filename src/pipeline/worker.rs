@@ -8,7 +8,7 @@ use crossbeam::channel::{Receiver, Sender};
 
 use crate::config;
 use crate::histograms::{Recorder, Stage};
-use crate::judge::{Judge, NoWatch, StageWatch};
+use crate::judge::{Input, Judge, NoWatch, StageWatch};
 
 use super::batch::{Batch, Outcome};
 
@@ -51,22 +51,23 @@ pub(super) fn run(
 }
 
 fn judge_batch(judge: &mut Judge, batch: &mut Batch, recorder: &mut Recorder) {
-    let Batch { rules, binding, payloads, outcomes, pointers, number, .. } = batch;
+    let Batch { rules, binding, payloads, outcomes, pointers, number, now, .. } = batch;
     // The timed ones move from batch to batch, so that no position is favoured.
     let timed = *number as usize % TIMED_ONE_IN;
     for index in 0..payloads.len() {
         let payload = payloads.payload(index);
         let from = pointers.len() as u32;
+        let input = Input { payload, key: payloads.key(index), now: *now };
         let verdict = if index % TIMED_ONE_IN == timed {
             judge.judge(
                 rules,
                 *binding,
-                payload,
+                input,
                 pointers,
                 &mut StageWatch::start(recorder, TIMED_ONE_IN as u64),
             )
         } else {
-            judge.judge(rules, *binding, payload, pointers, &mut NoWatch)
+            judge.judge(rules, *binding, input, pointers, &mut NoWatch)
         };
         #[cfg(test)]
         super::tests::panic_on_request(payload);

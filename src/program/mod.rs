@@ -176,6 +176,11 @@ impl Failure {
 pub trait Observer {
     /// Called once per failure, in the documented order.
     fn failed(&mut self, failure: Failure) -> ControlFlow<()>;
+
+    /// Whether it goes on after a failure.
+    fn wants_all(&self) -> bool {
+        false
+    }
 }
 
 /// Keeps the first failure and stops.
@@ -197,6 +202,10 @@ impl Observer for AllFailures {
     fn failed(&mut self, failure: Failure) -> ControlFlow<()> {
         self.0.push(failure);
         ControlFlow::Continue(())
+    }
+
+    fn wants_all(&self) -> bool {
+        true
     }
 }
 
@@ -255,6 +264,11 @@ impl Program {
     /// Whether the schema holds, and nothing else: duplicate names are not looked for.
     pub fn is_valid(&self, tape: Tape<'_>, scratch: &mut Scratch) -> bool {
         self.walk(tape, scratch, Silent, Duty::default()).0
+    }
+
+    /// Whether a document holds, duplicate names included, and nothing else.
+    pub fn accepts(&self, tape: Tape<'_>, scratch: &mut Scratch) -> bool {
+        self.walk(tape, scratch, Silent, Duty { duplicates: true, track: false }).0
     }
 
     /// The other half of [`Self::execute`]: the words for a failure. Of `anyOf` and `oneOf` it says what each branch

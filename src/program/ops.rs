@@ -19,12 +19,24 @@ pub struct OpIndex(pub u32);
 impl OpIndex {
     /// No check of a program.
     pub(crate) const NONE: Self = Self(u32::MAX);
+    /// Marks rules that are no part of a schema.
+    const RULES: u32 = 1 << 31;
     /// A member name that stands twice; no keyword of the schema.
     pub const DUPLICATE: Self = Self(0);
     /// The limit on steps was reached.
     pub const STEPS: Self = Self(1);
     /// The limit on nested calls was reached.
     pub const DEPTH: Self = Self(2);
+
+    /// A rule of a format, by its place in the format's list: no check of a program, but reported like one.
+    pub(crate) const fn of_rule(number: u8) -> Self {
+        Self(Self::RULES | number as u32)
+    }
+
+    /// The place of the format's rule, if it is one.
+    pub(crate) const fn rule(self) -> Option<u8> {
+        if self.0 & !0xFF == Self::RULES { Some(self.0 as u8) } else { None }
+    }
 }
 
 /// A set of JSON types. Numbers are split into those that are integers and those that are not.

@@ -63,10 +63,18 @@ fn text(output: &Output) -> (i32, String, String) {
 /// `check` on every fixture, compared with the text that a person approved. `TOLLGATE_BLESS=1` writes it anew.
 #[test]
 fn check_explains_as_it_did() {
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/check.txt");
+    let own_time = ["--config", "tests/golden/check.toml"];
+    explains_as_it_did("check.txt", ["valid", "invalid"], &own_time);
+    let strict =
+        ["--config", "tests/cases/tollgate.toml", "--profile", "strict", "--as-of", "2026-03-03T12:00:00Z"];
+    explains_as_it_did("check-strict.txt", ["strict/valid", "strict/invalid"], &strict);
+}
+
+fn explains_as_it_did(golden: &str, sides: [&str; 2], options: &[&str]) {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(golden);
     let mut paths = Vec::new();
     for format in fs::read_dir("tests/fixtures").unwrap() {
-        for side in ["valid", "invalid"] {
+        for side in sides {
             for entry in fs::read_dir(format.as_ref().unwrap().path().join(side)).into_iter().flatten() {
                 paths.push(entry.unwrap().path().to_string_lossy().into_owned());
             }
@@ -76,6 +84,7 @@ fn check_explains_as_it_did() {
     // Files of white space hold no record at all.
     paths.retain(|path| !path.contains("empty-payload"));
     let mut args = vec!["check"];
+    args.extend(options);
     args.extend(paths.iter().map(String::as_str));
     let (code, got, _) = run(&args);
     assert_eq!(code, 1, "rejected envelopes are findings");
@@ -240,12 +249,13 @@ fn the_demo_is_the_same_with_any_number_of_workers() {
 #[test]
 fn test_runs_case_files() {
     let dir = TempDir::new("cases");
-    let envelope = fs::read_to_string("tests/fixtures/olympus/valid/escaped-names.json").unwrap();
+    let envelope =
+        fs::read_to_string("tests/fixtures/humaninloop-output/strict/valid/failed-and-retries.json").unwrap();
     let envelope = envelope.trim();
     let cases = format!(
         "{}\n{}\n{}\n",
         format_args!(
-            r#"{{"format":"olympus","name":"good","envelope":{envelope},"expect":"accept","reason":"ok"}}"#
+            r#"{{"format":"humaninloop","name":"good","envelope":{envelope},"expect":"accept","reason":"ok"}}"#
         ),
         r#"{"format":"auto","name":"found","envelope":{"envelope":{},"message":{}},"expect":"alfred","lenient":"alfred"}"#,
         r#"{"format":"olympus","name":"wrong","raw":"[]","expect":"reject","reason":"json-syntax","layer":"parse"}"#,

@@ -7,9 +7,19 @@
     reason = "a test that cannot go on should panic, and say where"
 )]
 
+mod cases;
+mod causes;
+mod changes;
 mod cli;
+mod facts;
 mod fixtures;
 mod kafka;
+mod mutations;
+mod own_formats;
+mod pages;
 mod pipeline;
+mod published;
+mod rfc8785;
+mod sign;
 mod stages;
 mod tidy;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use tollgate::clock::Clock;
 use tollgate::config::Config;
 use tollgate::files::{Event, Input, ReadOptions, Reader};
 use tollgate::formats::Binding;
@@ -49,7 +50,7 @@ impl Source for Endless {
             binding: Binding::Auto,
             bytes: block.bytes.len() as u64,
             payloads: Payloads::Block(block),
-            now: None,
+            clock: Clock::Wall,
         }))
     }
 }

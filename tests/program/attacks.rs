@@ -248,7 +248,7 @@ fn edges_of_every_format() {
         let program = Program::compile(&schema, "format.json", &Options::default()).unwrap();
         let holds = |text: &str| {
             Parser::new(8).parse(json!(text).to_string().as_bytes(), |tape| {
-                program.is_valid(tape.unwrap(), &mut Scratch::default())
+                program.accepts(tape.unwrap(), &mut Scratch::default())
             })
         };
         wrong

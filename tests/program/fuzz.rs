@@ -82,7 +82,7 @@ impl Observer for Some100 {
 fn examine_tape(program: &Program, tape: Tape<'_>) -> Result<(), String> {
     let (mut scratch, mut first, mut all) =
         (Scratch::default(), FirstFailure::default(), AllFailures::default());
-    let valid = program.is_valid(tape, &mut scratch);
+    let valid = program.accepts(tape, &mut scratch);
     let by_first = program.execute(tape, &mut scratch, &mut first);
     let by_all = program.execute(tape, &mut scratch, &mut all);
     if (valid, valid) != (by_first, by_all) {
@@ -362,7 +362,7 @@ fn fixtures_hold() {
         let program = Program::compile(&schema, "fixture.json", &options);
         let valid = program.ok().map(|program| {
             Parser::new(128)
-                .parse(document.as_bytes(), |tape| program.is_valid(tape.unwrap(), &mut Scratch::default()))
+                .parse(document.as_bytes(), |tape| program.accepts(tape.unwrap(), &mut Scratch::default()))
         });
         // `null`: the schema is refused.
         assert_eq!(json!(valid), fixture["valid"], "{}", path.display());

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::config;
+use crate::judge::Rules;
 use crate::kafka::{Class, Delivery, KafkaError, Message, Producer, TopicHandle};
 
 use super::super::batch::{Batch, Outcome, Payloads};
@@ -121,7 +122,7 @@ impl KafkaSink {
         message: Message,
         outcome: Outcome,
         pointer: &[u8],
-        rules_hash: &str,
+        rules: &Rules,
         stop: &Stop,
     ) -> Result<(), SinkError> {
         let Self { outputs, note, .. } = self;
@@ -130,7 +131,7 @@ impl KafkaSink {
         };
         let (partition, offset) = (message.partition(), message.offset());
         note.clear();
-        route::write_note(note, outcome.verdict, pointer, rules_hash, |out| {
+        route::write_note(note, outcome.verdict, pointer, rules, |out| {
             route::write_escaped(out, output.input.as_bytes());
             // Writing to memory cannot fail.
             let _ = write!(out, "/{partition}/{offset}");
@@ -237,7 +238,7 @@ impl Sink for KafkaSink {
         for (message, outcome) in messages.into_iter().zip(outcomes) {
             let pointer =
                 pointers.get(outcome.pointer.0 as usize..outcome.pointer.1 as usize).unwrap_or_default();
-            self.produce(input, message, outcome, pointer, rules.hash(), stop)?;
+            self.produce(input, message, outcome, pointer, &rules, stop)?;
         }
         self.next_tag += 1;
         Ok(())

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use crate::clock::Timestamp;
+use crate::clock::{Clock, Timestamp};
 use crate::config::{ClockChoice, Config};
 use crate::formats::Binding;
 use crate::judge::Rules;
@@ -85,7 +85,7 @@ impl Source for KafkaSource {
             binding: self.bindings.get(usize::from(topic.0)).copied().unwrap_or(Binding::Auto),
             bytes: bytes as u64,
             payloads: Payloads::Messages { messages, flight },
-            now,
+            clock: now.map_or(Clock::Wall, Clock::Fixed),
         }))
     }
 }

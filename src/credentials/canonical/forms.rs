@@ -1,0 +1,191 @@
+//! What tells one canonical form from another: the order of names, how strings are escaped, how numbers are laid out.
+//!
+//! The walks (`write.rs`, `in_place.rs`) are written once, for any [`Form`]; a form is a type without values, so the
+//! choice is made when the code is compiled. Bytes of UTF-8 compare like code points. RFC 8785 compares UTF-16 units,
+//! which differ from that in one thing: code points beyond U+FFFF come before U+E000 to U+FFFF.
+
+use std::cmp::Ordering;
+
+use super::numbers::{self, Text};
+
+/// One canonical form.
+pub(super) trait Form {
+    /// The largest magnitude of an integer of 64 bits that the form carries.
+    const INTEGER_MAX: u64;
+    /// Whether integers beyond 64 bits are written, with the digits that they came with.
+    const CARRIES_WIDE_INTEGERS: bool;
+    /// Whether every string stands in such a payload exactly as this form writes it.
+    fn leaves_strings_alone(payload: &[u8]) -> bool;
+    /// A key of a name's first bytes: where two keys differ, they are in the order of their names.
+    fn key(name: &str) -> u64;
+    /// The order of names.
+    fn compare(left: &str, right: &str) -> Ordering;
+    /// Writes what stands between the quotes.
+    fn write_escaped(text: &str, out: &mut Vec<u8>);
+    /// The text of a finite double.
+    fn double(value: f64) -> Text;
+}
+
+/// RFC 8785, the JSON Canonicalization Scheme.
+pub(super) struct Jcs;
+
+impl Form for Jcs {
+    /// Up to here every integer is a double of its own.
+    const INTEGER_MAX: u64 = (1 << 53) - 1;
+    const CARRIES_WIDE_INTEGERS: bool = false;
+
+    /// Without a backslash nothing was escaped, and what has to be escaped cannot stand in a payload unescaped.
+    fn leaves_strings_alone(payload: &[u8]) -> bool {
+        memchr::memchr(b'\\', payload).is_none()
+    }
+
+    #[inline]
+    fn key(name: &str) -> u64 {
+        let head = head(name.as_bytes());
+        let key = u64::from_be_bytes(head);
+        if key & HIGH_BITS == 0 { key } else { u64::from_be_bytes(head.map(utf16_rank)) }
+    }
+
+    fn compare(left: &str, right: &str) -> Ordering {
+        let (left, right) = (left.as_bytes(), right.as_bytes());
+        match mismatch(left, right) {
+            Some((left, right)) => utf16_rank(left).cmp(&utf16_rank(right)),
+            None => left.len().cmp(&right.len()),
+        }
+    }
+
+    fn write_escaped(text: &str, out: &mut Vec<u8>) {
+        write_escaped(
+            text,
+            out,
+            |byte| byte < 0x20 || byte == b'"' || byte == b'\\',
+            |rest, out| {
+                let (byte, rest) = rest.split_first()?;
+                write_short_or_hex(u16::from(*byte), out);
+                Some(rest)
+            },
+        );
+    }
+
+    fn double(value: f64) -> Text {
+        numbers::ecmascript(value)
+    }
+}
+
+/// What CPython's `json.dumps` writes with sorted names, compact separators and ASCII alone.
+pub(super) struct Cpython;
+
+impl Form for Cpython {
+    const INTEGER_MAX: u64 = u64::MAX;
+    const CARRIES_WIDE_INTEGERS: bool = true;
+
+    fn leaves_strings_alone(payload: &[u8]) -> bool {
+        payload.is_ascii() && memchr::memchr2(b'\\', 0x7F, payload).is_none()
+    }
+
+    #[inline]
+    fn key(name: &str) -> u64 {
+        u64::from_be_bytes(head(name.as_bytes()))
+    }
+
+    fn compare(left: &str, right: &str) -> Ordering {
+        left.cmp(right)
+    }
+
+    fn write_escaped(text: &str, out: &mut Vec<u8>) {
+        let escape = |byte: u8| !(0x20..0x7F).contains(&byte) || byte == b'"' || byte == b'\\';
+        write_escaped(text, out, escape, |rest, out| {
+            let text = std::str::from_utf8(rest.get(..first_char_bytes(rest))?).ok()?;
+            for unit in text.chars().next()?.encode_utf16(&mut [0; 2]) {
+                write_short_or_hex(*unit, out);
+            }
+            rest.get(text.len()..)
+        });
+    }
+
+    fn double(value: f64) -> Text {
+        numbers::cpython(value)
+    }
+}
+
+const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
+
+/// The first eight bytes, filled up with zeros.
+#[inline]
+fn head(bytes: &[u8]) -> [u8; 8] {
+    if let Some(head) = bytes.first_chunk() {
+        return *head;
+    }
+    let mut head = [0; 8];
+    for (place, byte) in head.iter_mut().zip(bytes) {
+        *place = *byte;
+    }
+    head
+}
+
+/// A byte's place in the order of UTF-16: the first bytes of code points beyond U+FFFF (0xF0 to 0xF4) come before
+/// those of U+E000 to U+FFFF (0xEE, 0xEF). Two texts that differ first in such bytes differ in first bytes.
+#[inline]
+fn utf16_rank(byte: u8) -> u8 {
+    match byte {
+        0xEE | 0xEF => byte + 5,
+        0xF0..=0xF4 => byte - 2,
+        _ => byte,
+    }
+}
+
+/// The first two bytes that differ; `None` if one text begins the other.
+fn mismatch(left: &[u8], right: &[u8]) -> Option<(u8, u8)> {
+    let equal =
+        left.chunks_exact(16).zip(right.chunks_exact(16)).take_while(|(left, right)| left == right).count();
+    let (left, right) = (left.get(equal * 16..)?, right.get(equal * 16..)?);
+    left.iter().zip(right).find(|(left, right)| left != right).map(|(left, right)| (*left, *right))
+}
+
+/// Writes a text, stretches without escapes at once; `write_one` writes what one escape stands for and returns the rest.
+#[inline]
+fn write_escaped(
+    text: &str,
+    out: &mut Vec<u8>,
+    is_escaped: impl Fn(u8) -> bool,
+    mut write_one: impl for<'a> FnMut(&'a [u8], &mut Vec<u8>) -> Option<&'a [u8]>,
+) {
+    let mut rest = text.as_bytes();
+    while let Some(at) = rest.iter().position(|byte| is_escaped(*byte)) {
+        let (plain, escaped) = rest.split_at(at);
+        out.extend_from_slice(plain);
+        let Some(behind) = write_one(escaped, out) else { return };
+        rest = behind;
+    }
+    out.extend_from_slice(rest);
+}
+
+/// How many bytes the first code point takes.
+fn first_char_bytes(bytes: &[u8]) -> usize {
+    match bytes.first() {
+        Some(0xF0..) => 4,
+        Some(0xE0..) => 3,
+        Some(0xC0..) => 2,
+        _ => 1,
+    }
+}
+
+/// `\n` and the like where JSON has a short form, else `\u` and four lower-case digits.
+pub(super) fn write_short_or_hex(unit: u16, out: &mut Vec<u8>) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    let short = match unit {
+        0x08 => b'b',
+        0x09 => b't',
+        0x0A => b'n',
+        0x0C => b'f',
+        0x0D => b'r',
+        0x22 => b'"',
+        0x5C => b'\\',
+        _ => {
+            out.extend_from_slice(b"\\u");
+            out.extend([12, 8, 4, 0].iter().filter_map(|shift| HEX.get(usize::from(unit >> shift & 0xF))));
+            return;
+        }
+    };
+    out.extend_from_slice(&[b'\\', short]);
+}

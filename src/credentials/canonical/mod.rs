@@ -1,0 +1,188 @@
+//! Canonical forms of JSON, straight from the tape: the bytes that signatures and identities are made of.
+//!
+//! [`jcs`] is RFC 8785; [`cpython`] is what Python's `json.dumps` makes of sorted names in ASCII. Both first look whether
+//! the payload already is in that form (`in_place.rs`): then the answer is a piece of the payload itself, or two pieces
+//! around a member that is left out, and nothing is written. Otherwise `write.rs` writes the form into memory that the
+//! caller keeps. The two ways give the same bytes; a test with random documents holds that.
+//!
+//! Nothing here recurses, and nothing allocates once the memory is warm. This folder must not know formats or keys.
+
+pub mod capability;
+mod forms;
+mod in_place;
+mod numbers;
+#[cfg(test)]
+mod tests;
+mod write;
+
+use forms::{Cpython, Form, Jcs};
+
+use crate::tape::{Node, NodeIndex, Tape};
+
+/// Why a value has no canonical form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// A number that the form cannot carry: beyond a double, or under RFC 8785 an integer beyond ±(2^53 − 1).
+    NumberRange,
+    /// A name stands twice in one object.
+    DuplicateName,
+    /// The node is not on the tape, or the tape is not whole.
+    NoSuchNode,
+}
+
+/// Memory for canonical forms, used again for every record.
+#[derive(Debug, Default)]
+pub struct Buffers {
+    /// What was written.
+    pub(super) out: Vec<u8>,
+    /// Containers that are open while a form is written.
+    open: Vec<write::Frame>,
+    /// Members of open objects, in the order in which they are written.
+    members: Vec<write::Member>,
+    /// Entries of a list that is sorted.
+    places: Vec<u32>,
+    /// Containers that are open while the payload is looked at.
+    seen: Vec<in_place::Frame>,
+}
+
+/// A value in canonical form: its bytes are the first piece, followed by the second.
+#[derive(Clone, Copy, Debug)]
+pub struct Canonical<'a> {
+    pieces: [&'a [u8]; 2],
+    in_place: bool,
+}
+
+impl<'a> Canonical<'a> {
+    /// The bytes, in two pieces of which the second is usually empty.
+    #[must_use]
+    pub fn pieces(self) -> [&'a [u8]; 2] {
+        self.pieces
+    }
+
+    /// Whether the pieces are the payload's own bytes.
+    #[must_use]
+    pub fn is_in_place(self) -> bool {
+        self.in_place
+    }
+}
+
+/// The RFC 8785 form of the value at `node`, without the member whose value is the node `omit`.
+///
+/// `payload` has to be what `tape` was made from.
+pub fn jcs<'a>(
+    tape: Tape<'_>,
+    payload: &'a [u8],
+    node: NodeIndex,
+    omit: Option<NodeIndex>,
+    buffers: &'a mut Buffers,
+) -> Result<Canonical<'a>, Unfit> {
+    canonical::<Jcs>(tape, payload, node, omit, buffers)
+}
+
+/// The form of CPython's `json.dumps(value, sort_keys=True, separators=(",", ":"))` of the value at `node`, without the
+/// member whose value is the node `omit`; integers have the digits that they came with.
+pub fn cpython<'a>(
+    tape: Tape<'_>,
+    payload: &'a [u8],
+    node: NodeIndex,
+    omit: Option<NodeIndex>,
+    buffers: &'a mut Buffers,
+) -> Result<Canonical<'a>, Unfit> {
+    canonical::<Cpython>(tape, payload, node, omit, buffers)
+}
+
+/// Appends the RFC 8785 form to `buffers`, whatever the payload looks like.
+pub(super) fn append_jcs(
+    tape: Tape<'_>,
+    payload: &[u8],
+    node: NodeIndex,
+    omit: Option<NodeIndex>,
+    buffers: &mut Buffers,
+) -> Result<(), Unfit> {
+    write::append::<Jcs>(tape, payload, node, omit, Jcs::leaves_strings_alone(payload), buffers)
+}
+
+/// Appends the CPython form to `buffers`, whatever the payload looks like.
+pub(super) fn append_cpython(
+    tape: Tape<'_>,
+    payload: &[u8],
+    node: NodeIndex,
+    buffers: &mut Buffers,
+) -> Result<(), Unfit> {
+    write::append::<Cpython>(tape, payload, node, None, Cpython::leaves_strings_alone(payload), buffers)
+}
+
+/// The CPython form of the value at `node` where the payload already has it.
+pub(super) fn cpython_in_place<'a>(
+    tape: Tape<'_>,
+    payload: &'a [u8],
+    node: NodeIndex,
+    buffers: &mut Buffers,
+) -> Option<&'a [u8]> {
+    if !Cpython::leaves_strings_alone(payload) {
+        return None;
+    }
+    in_place::find::<Cpython>(tape, payload, node, None, &mut buffers.seen).map(|[first, _]| first)
+}
+
+/// Appends a string with its quotes as CPython writes it.
+pub(super) fn append_cpython_string(text: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
+    Cpython::write_escaped(text, out);
+    out.push(b'"');
+}
+
+fn canonical<'a, F: Form>(
+    tape: Tape<'_>,
+    payload: &'a [u8],
+    node: NodeIndex,
+    omit: Option<NodeIndex>,
+    buffers: &'a mut Buffers,
+) -> Result<Canonical<'a>, Unfit> {
+    let plain = F::leaves_strings_alone(payload);
+    if plain && let Some(pieces) = in_place::find::<F>(tape, payload, node, omit, &mut buffers.seen) {
+        return Ok(Canonical { pieces, in_place: true });
+    }
+    buffers.out.clear();
+    write::append::<F>(tape, payload, node, omit, plain, buffers)?;
+    Ok(Canonical { pieces: [&buffers.out, &[]], in_place: false })
+}
+
+/// The value of a member of the object at `node`, the last one where a name stands twice; `None` also where that is no
+/// object.
+#[must_use]
+pub fn member(tape: Tape<'_>, node: NodeIndex, name: &str) -> Option<NodeIndex> {
+    let nodes = tape.nodes();
+    let Some(Node::Object { len, .. }) = nodes.get(node.0 as usize) else { return None };
+    let mut at = node.0 as usize + 1;
+    let mut last = None;
+    for _ in 0..*len {
+        if matches!(nodes.get(at), Some(Node::String(found)) if *found == name) {
+            last = Some(NodeIndex(at as u32 + 1));
+        }
+        at = behind(nodes, at + 1);
+    }
+    last
+}
+
+/// The node behind the value at `at`.
+#[inline]
+fn behind(nodes: &[Node<'_>], at: usize) -> usize {
+    match nodes.get(at) {
+        Some(Node::Object { count, .. } | Node::Array { count, .. }) => at + count + 1,
+        _ => at + 1,
+    }
+}
+
+/// The text of a number that no 64-bit form can carry.
+fn wide_text<'a>(tape: Tape<'_>, payload: &'a [u8], at: usize) -> Option<&'a [u8]> {
+    let wide = tape.wide();
+    let found = wide.binary_search_by_key(&at, |wide| wide.node.0 as usize).ok()?;
+    let wide = wide.get(found)?;
+    payload.get(wide.start as usize..wide.start as usize + wide.len as usize)
+}
+
+/// Whether a number's text makes it an integer.
+fn is_integer(text: &[u8]) -> bool {
+    !text.iter().any(|byte| matches!(byte, b'.' | b'e' | b'E'))
+}

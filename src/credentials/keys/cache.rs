@@ -1,0 +1,114 @@
+//! Derived keys that have verified a signature, so that a record costs one look-up instead of a derivation.
+//!
+//! Records are hostile: anybody can name a new session or tenant in each. So a key is kept only after it has verified,
+//! the table has a fixed size, and its buckets are chosen by a hash with a random key.
+
+use std::hash::{BuildHasher as _, RandomState};
+
+use ring::hmac;
+
+use super::{Derivation, KeyRing, Secret};
+use crate::clock::Timestamp;
+
+/// So many keys share a bucket.
+const WAYS: usize = 4;
+/// A derivation whose texts are longer than this is made anew each time; it would be a strange session id.
+const IDENTITY_BYTES_MAX: usize = 1024;
+
+/// Derived keys, in buckets.
+pub(crate) struct Cache {
+    slots: Vec<Option<Slot>>,
+    /// The identity that is looked for.
+    identity: Vec<u8>,
+    random: RandomState,
+    /// Which way of a full bucket goes next.
+    hand: usize,
+}
+
+struct Slot {
+    identity: Box<[u8]>,
+    key: hmac::Key,
+}
+
+impl std::fmt::Debug for Cache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cache").field("slots", &self.slots.len()).finish_non_exhaustive()
+    }
+}
+
+impl Default for Cache {
+    fn default() -> Self {
+        Self::new(crate::credentials::Limits::default().keys_max)
+    }
+}
+
+impl Cache {
+    pub(crate) fn new(keys_max: usize) -> Self {
+        let mut slots = Vec::new();
+        slots.resize_with(keys_max.next_power_of_two().max(WAYS), || None);
+        Self { slots, identity: Vec::with_capacity(IDENTITY_BYTES_MAX), random: RandomState::new(), hand: 0 }
+    }
+
+    /// How many keys it can hold.
+    #[cfg(test)]
+    pub(in crate::credentials) fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Whether one of the ring's keys that are good at `now`, derived like this, passes `verifies`; `None` if none is
+    /// good. The key that passes is remembered.
+    pub(in crate::credentials) fn any_verifies(
+        &mut self,
+        ring: &KeyRing,
+        now: Timestamp,
+        derivation: Derivation<'_>,
+        mut verifies: impl FnMut(&hmac::Key) -> bool,
+    ) -> Option<bool> {
+        let mut outcome = None;
+        for (number, secret) in ring.good(now) {
+            if self.verifies(ring, number, secret, derivation, &mut verifies) {
+                return Some(true);
+            }
+            outcome = Some(false);
+        }
+        outcome
+    }
+
+    fn verifies(
+        &mut self,
+        ring: &KeyRing,
+        number: usize,
+        secret: &Secret,
+        derivation: Derivation<'_>,
+        verifies: &mut impl FnMut(&hmac::Key) -> bool,
+    ) -> bool {
+        self.identity.clear();
+        self.identity.extend_from_slice(&ring.id.to_le_bytes());
+        self.identity.push(number as u8);
+        derivation.write_identity(&mut self.identity);
+        let hash = self.random.hash_one(self.identity.as_slice()) as usize;
+        let bucket = (hash % (self.slots.len() / WAYS)) * WAYS;
+        let ways = self.slots.get_mut(bucket..bucket + WAYS).unwrap_or_default();
+        let found = ways.iter().flatten().find(|slot| *slot.identity == *self.identity);
+        if let Some(slot) = found {
+            return verifies(&slot.key);
+        }
+        let Some(key) = derivation.derive(secret) else { return false };
+        if !verifies(&key) {
+            return false;
+        }
+        if self.identity.len() <= IDENTITY_BYTES_MAX {
+            let way = ways.iter().position(Option::is_none).unwrap_or_else(|| {
+                self.hand = (self.hand + 1) % WAYS;
+                self.hand
+            });
+            if let Some(slot) = ways.get_mut(way) {
+                *slot = Some(Slot { identity: self.identity.as_slice().into(), key });
+            }
+        } else {
+            // A strange record must not leave a large buffer behind.
+            self.identity.shrink_to(IDENTITY_BYTES_MAX);
+        }
+        true
+    }
+}

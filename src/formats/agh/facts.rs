@@ -1,0 +1,66 @@
+//! What the gate needs of an agh envelope: the message's identity, and what its step means for the work.
+
+use super::MessageKind;
+use super::body::{State, Status};
+use super::members::{Envelope, Member};
+use crate::clock::Timestamp;
+use crate::config::{Agh, DedupKey};
+use crate::credentials::digest::identity;
+use crate::formats::facts::{Facts, Lifecycle, WorkStep};
+
+/// The facts of an envelope that holds.
+pub(super) fn of(envelope: &Envelope<'_>, kind: Option<MessageKind>, knobs: &Agh) -> Facts {
+    let text = |member| envelope.text(member).unwrap_or_default().as_bytes();
+    let message = match knobs.dedup_key {
+        DedupKey::Sender => identity(&[text(Member::WorkspaceId), text(Member::From), text(Member::Id)]),
+        DedupKey::Id => identity(&[text(Member::Id)]),
+    };
+    let ts = envelope.seconds(Member::Ts).unwrap_or_default();
+    // As long as a copy could still be fresh: the last second of an age is inside.
+    let keep_until = envelope
+        .seconds(Member::ExpiresAt)
+        .unwrap_or(ts.saturating_add(i64::from(knobs.max_replay_age_s)).saturating_add(1));
+    Facts {
+        identity: Some(message),
+        // The protocol knows repetitions only, whatever they carry.
+        content: 0,
+        keep_until: Timestamp::from_secs(keep_until),
+        lifecycle: kind.and_then(|kind| lifecycle(envelope, kind)).unwrap_or(Lifecycle::None),
+    }
+}
+
+/// What the message does to its work; nothing if it names none.
+fn lifecycle(envelope: &Envelope<'_>, kind: MessageKind) -> Option<Lifecycle> {
+    let text = |member| envelope.text(member).unwrap_or_default().as_bytes();
+    let body = envelope.object(Member::Body)?;
+    let record = &envelope.record;
+    let step = match kind {
+        MessageKind::Greet | MessageKind::Whois => return None,
+        MessageKind::Say | MessageKind::Capability => WorkStep::Talk,
+        MessageKind::Receipt => match Status::of(record, body)? {
+            Status::Rejected => WorkStep::Fail,
+            Status::Canceled => WorkStep::Cancel,
+            Status::Accepted | Status::Duplicate | Status::Expired | Status::Unsupported => WorkStep::Note,
+        },
+        MessageKind::Trace => match State::of(record, body)? {
+            State::Submitted => WorkStep::Submit,
+            State::Working => WorkStep::Work,
+            State::NeedsInput => WorkStep::AskInput,
+            State::Completed => WorkStep::Complete,
+            State::Failed => WorkStep::Fail,
+            State::Canceled => WorkStep::Cancel,
+        },
+    };
+    envelope.text(Member::WorkId)?;
+    let container = match envelope.text(Member::Surface)? {
+        "thread" => text(Member::ThreadId),
+        _ => text(Member::DirectId),
+    };
+    Some(Lifecycle::Agh {
+        work: identity(&[text(Member::WorkspaceId), text(Member::WorkId)]),
+        container: identity(&[text(Member::Channel), text(Member::Surface), container]),
+        from: identity(&[text(Member::From)]),
+        to: envelope.text(Member::To).map(|to| identity(&[to.as_bytes()])),
+        step,
+    })
+}

@@ -1,0 +1,48 @@
+//! From settings to what verifies tokens and signatures.
+
+use serde_json::json;
+
+use crate::config::{self, Profile};
+use crate::credentials::jwt::{Jwks, TokenRules, Verifier};
+use crate::credentials::keys::Encoding;
+use crate::credentials::mac::AlfredKeys;
+use crate::formats::compiled::{FormatError, ring};
+
+/// What verifies tokens; nothing where no public keys are configured.
+pub(super) fn verifier(knobs: &config::Alfred, profile: Profile) -> Result<Option<Verifier>, FormatError> {
+    if knobs.jwks.keys.is_empty() {
+        return Ok(None);
+    }
+    let keys: Vec<_> = knobs
+        .jwks
+        .keys
+        .iter()
+        .map(|key| json!({"kty": "RSA", "kid": key.kid, "n": key.n, "e": key.e}))
+        .collect();
+    let jwks = Jwks::from_value(&json!({ "keys": keys })).map_err(|error| FormatError::Key {
+        key: "format.alfred.jwks".to_owned(),
+        found: error.to_string(),
+        allowed: "RSA keys for RS256".to_owned(),
+    })?;
+    let given = |text: &str| Some(text).filter(|text| !text.is_empty()).map(Into::into);
+    let rules = TokenRules {
+        issuer: given(&knobs.issuer),
+        audience: given(&knobs.audience),
+        leeway_s: knobs.leeway_s,
+        lifetime_s_max: knobs.max_lifetime_s,
+        // That tokens say when they were issued, and live for an hour at most, is for production.
+        iat_required: profile == Profile::Strict,
+    };
+    Ok(Some(Verifier::new(jwks, rules)))
+}
+
+/// What verifies signatures: the master keys, and keys of single agents.
+pub(super) fn mac_keys(knobs: &config::Alfred) -> Result<AlfredKeys, FormatError> {
+    let masters = ring("format.alfred.mac_master_key_hex", &knobs.mac_master_key_hex, Encoding::Hex)?;
+    let mut keys = AlfredKeys { masters, ..AlfredKeys::default() };
+    for (agent, entry) in knobs.registry.iter().filter(|(_, entry)| !entry.mac_keys.is_empty()) {
+        let key = format!("format.alfred.registry.\"{agent}\".mac_key");
+        keys.agents.insert(agent.into(), ring(&key, &entry.mac_keys, Encoding::Text)?);
+    }
+    Ok(keys)
+}

@@ -1,0 +1,320 @@
+//! alfred: A2A envelopes of the Alfred agent platform, protocol 2.
+//!
+//! The rules in their order: the version of ids, the major version, the time window, the reply target, the registry, the
+//! intent, what the type demands; then the token with its subject, rights and tenant; then the signature. Unknown
+//! members are welcome everywhere.
+
+mod consistency;
+mod facts;
+mod grammar;
+mod keys;
+mod message;
+mod registry;
+
+use std::ops::ControlFlow;
+
+use super::compiled::{BuiltIn, FormatError};
+use super::facts::Facts;
+use super::record::Record;
+use super::rule::{Report, RuleId, RuleSet, rules};
+use super::shapes::Edit;
+use crate::clock::Timestamp;
+use crate::config::{self, Profile};
+use crate::credentials::Scratch;
+use crate::credentials::jwt::{Claims, JwtError, Verifier};
+use crate::credentials::mac::{self, AlfredKeys, MacError};
+use crate::program::Observer;
+use grammar::{has_finer_than_micros, has_major, is_intent, is_reply_to, is_uuid_v4};
+pub(super) use message::FIELDS;
+use message::{Message, MessageType};
+
+rules! {
+    UUID_V4 "uuid-v4" NotUuidV4 Page [page strict]
+        "the ids of message and correlation are version 4 UUIDs";
+    VERSION "version" BadVersion Page [page strict lenient] "the major version is the supported one (`major`)";
+    STALE "stale" Stale Page [page strict] "the timestamp is at most `window_s` old";
+    FUTURE "future" Future Page [page strict] "the timestamp is at most `window_s` ahead";
+    REPLY_TO "reply-to" BadReplyTo Reference [strict lenient]
+        "answers go to a topic `a2a.…` or a channel `a2a:…`, and not to the dead letters";
+    REGISTERED "registered" UnregisteredAgent Page [page strict lenient]
+        "both agents are registered" needs "registry";
+    SERVICE "service" ServiceMismatch Page [page strict lenient]
+        "each service belongs to its agent" needs "registry";
+    ACTIVE "active" UnregisteredAgent Reference [strict]
+        "both agents are active, except for a source that announces itself" needs "registry";
+    INTENT "intent" BadIntent Proposed [strict lenient]
+        "the intent is 1 to 128 of A–Z, 0–9 and `_`, the first a letter";
+    INTENT_SERVED "intent-served" IntentUnsupported Page [page strict lenient]
+        "the destination of a request, the source of a response serves the intent" needs "registry";
+    TYPE_CONSISTENCY "type-consistency" TypeConsistency Reference [strict]
+        "requests have a payload; responses a correlation id, a status, and an error if they fail";
+    TOKEN "token" JwtMalformed Page [page strict lenient]
+        "the token is a compact JWS without critical headers" needs "jwks";
+    TOKEN_ALGORITHM "token-algorithm" JwtAlg Page [page strict lenient]
+        "the token is signed with RS256" needs "jwks";
+    TOKEN_KEY "token-key" JwtKey Page [page strict lenient] "the token names a known key" needs "jwks";
+    TOKEN_SIGNATURE "token-signature" JwtSignature Page [page strict lenient]
+        "the token's signature verifies" needs "jwks";
+    TOKEN_EXPIRED "token-expired" JwtExpired Page [page strict lenient]
+        "the token has not expired (`leeway_s`)" needs "jwks";
+    TOKEN_CLAIMS "token-claims" JwtClaims Reference [page strict lenient]
+        "issuer, audience and times of the token are right; in strict also its lifetime" needs "jwks";
+    TOKEN_SUBJECT "token-subject" JwtSubject Page [page strict lenient]
+        "the token is the source agent's" needs "jwks";
+    RIGHTS "rights" NotAuthorised Proposed [strict lenient]
+        "the token grants what the type needs" needs "jwks";
+    TENANT "tenant" TenantMismatch Reference [strict lenient]
+        "envelope and token name one tenant" needs "jwks";
+    TENANT_NAMED "tenant-named" TenantMismatch Proposed [strict]
+        "envelope or token name a tenant" needs "jwks";
+    SIGNED "signed" Unsigned Proposed [page strict lenient]
+        "a signature is there (`require_signature`)";
+    SIGNED_NUMBERS "signed-numbers" NumberRange Proposed [page strict lenient]
+        "what is signed holds no integer beyond ±(2^53−1), which RFC 8785 cannot carry";
+    SIGNATURE "signature" BadSignature Page [page strict lenient]
+        "a signature that is there verifies" needs "mac_master_key_hex" "mac_master_key_hex_file";
+}
+
+/// Values that are never shown.
+pub(super) const HIDDEN: &[&str] = &["/envelope/security/auth_token", "/envelope/security/signature"];
+
+/// Rules that need the public keys of tokens.
+const TOKEN_RULES: [RuleId; 10] = [
+    TOKEN,
+    TOKEN_ALGORITHM,
+    TOKEN_KEY,
+    TOKEN_SIGNATURE,
+    TOKEN_EXPIRED,
+    TOKEN_CLAIMS,
+    TOKEN_SUBJECT,
+    RIGHTS,
+    TENANT,
+    TENANT_NAMED,
+];
+
+/// Rules about what a token says, once it holds.
+const CLAIM_RULES: [RuleId; 4] = [TOKEN_SUBJECT, RIGHTS, TENANT, TENANT_NAMED];
+
+/// Rules that need the registry.
+const REGISTRY_RULES: [RuleId; 4] = [REGISTERED, SERVICE, ACTIVE, INTENT_SERVED];
+
+/// The format as it is configured.
+pub(super) struct Alfred {
+    knobs: config::Alfred,
+    verifier: Option<Verifier>,
+    keys: AlfredKeys,
+    /// Whether any signature can be verified.
+    has_keys: bool,
+    /// Whether answers may carry the suffix that producers of the reference append.
+    with_suffix: bool,
+}
+
+impl BuiltIn for Alfred {
+    type Keys = config::Alfred;
+
+    fn new(knobs: &config::Alfred, profile: Profile) -> Result<Self, FormatError> {
+        let keys = keys::mac_keys(knobs)?;
+        Ok(Self {
+            verifier: keys::verifier(knobs, profile)?,
+            has_keys: !keys.masters.is_empty() || !keys.agents.is_empty(),
+            keys,
+            with_suffix: profile == Profile::Lenient,
+            knobs: knobs.clone(),
+        })
+    }
+
+    fn lacks(&self) -> RuleSet {
+        let mut lacks = RuleSet::default();
+        if self.knobs.registry.is_empty() {
+            lacks = REGISTRY_RULES.into_iter().fold(lacks, RuleSet::with);
+        }
+        if self.verifier.is_none() {
+            lacks = TOKEN_RULES.into_iter().fold(lacks, RuleSet::with);
+        }
+        if self.has_keys { lacks } else { lacks.with(SIGNATURE) }
+    }
+
+    fn edits(&self) -> Vec<Edit> {
+        Vec::new()
+    }
+
+    /// Meaning: version, time, ends, intent, type.
+    fn check<O: Observer>(&self, record: &Record<'_>, report: &mut Report<'_, O>) -> ControlFlow<()> {
+        let Some(message) = Message::read(record) else { return ControlFlow::Continue(()) };
+        for id in [Some(message.id), message.correlation_id].into_iter().flatten() {
+            report.demand(UUID_V4, is_uuid_v4(id.text), id.at)?;
+        }
+        let version = message.version;
+        report.demand(VERSION, has_major(version.text, self.knobs.major), version.at)?;
+        self.window(record, &message, report)?;
+        if let Some(reply_to) = message.reply_to {
+            report.demand(REPLY_TO, is_reply_to(reply_to.text), reply_to.at)?;
+        }
+        self.ends(&message, report)?;
+        let misfit = consistency::misfit(record, &message);
+        report.demand(TYPE_CONSISTENCY, misfit.is_none(), misfit.unwrap_or_default())
+    }
+
+    /// Credentials: the token and what it grants, then the signature.
+    fn authenticate<O: Observer>(
+        &self,
+        record: &Record<'_>,
+        scratch: &mut Scratch,
+        report: &mut Report<'_, O>,
+    ) -> ControlFlow<()> {
+        let Some(message) = Message::read(record) else { return ControlFlow::Continue(()) };
+        self.token(record, &message, scratch, report)?;
+        self.signature(record, &message, scratch, report)
+    }
+
+    fn facts(&self, record: &Record<'_>, scratch: &mut Scratch) -> Facts {
+        facts::of(record, self, scratch)
+    }
+}
+
+impl Alfred {
+    /// The timestamp lies within the window, both edges included.
+    fn window<O: Observer>(
+        &self,
+        record: &Record<'_>,
+        message: &Message<'_>,
+        report: &mut Report<'_, O>,
+    ) -> ControlFlow<()> {
+        let (Some(now), Some(sent)) = (record.now, Timestamp::from_rfc3339(message.timestamp.text)) else {
+            return ControlFlow::Continue(());
+        };
+        let at = message.timestamp.at;
+        report.demand(STALE, sent.plus_secs(self.knobs.window_s) >= now, at)?;
+        // Digits past the microsecond are cut off, and still count.
+        let latest = now.plus_secs(self.knobs.window_s);
+        let holds = sent < latest || (sent == latest && !has_finer_than_micros(message.timestamp.text));
+        report.demand(FUTURE, holds, at)
+    }
+
+    /// Registry and intent.
+    fn ends<O: Observer>(&self, message: &Message<'_>, report: &mut Report<'_, O>) -> ControlFlow<()> {
+        let intent = message.intent;
+        if self.knobs.registry.is_empty() {
+            for rule in REGISTRY_RULES {
+                // Only tasks have an intent that somebody must serve.
+                if rule != INTENT_SERVED || message.kind.is_task() {
+                    report.unchecked(rule);
+                }
+            }
+            return report.demand(INTENT, is_intent(intent.text), intent.at);
+        }
+        registry::wrong_ends(message, &self.knobs.registry, |rule, at| report.broken(rule, at))?;
+        report.demand(INTENT, is_intent(intent.text), intent.at)?;
+        let served = registry::serves_intent(message, &self.knobs.registry, self.with_suffix);
+        report.demand(INTENT_SERVED, served, intent.at)
+    }
+
+    fn token<O: Observer>(
+        &self,
+        record: &Record<'_>,
+        message: &Message<'_>,
+        scratch: &mut Scratch,
+        report: &mut Report<'_, O>,
+    ) -> ControlFlow<()> {
+        let Some(verifier) = &self.verifier else {
+            for rule in TOKEN_RULES {
+                report.unchecked(rule);
+            }
+            return ControlFlow::Continue(());
+        };
+        let token = message.auth_token;
+        match verifier.verify(token.text, time_of(record, message), scratch) {
+            Ok(claims) => granted(message, claims, report),
+            Err(error) => {
+                let rule = match error {
+                    JwtError::Malformed => TOKEN,
+                    JwtError::Algorithm => TOKEN_ALGORITHM,
+                    JwtError::Key => TOKEN_KEY,
+                    JwtError::Signature => TOKEN_SIGNATURE,
+                    JwtError::Expired => TOKEN_EXPIRED,
+                    JwtError::Claims => TOKEN_CLAIMS,
+                };
+                if !report.wants(rule) {
+                    // Whoever switches off a rule of tokens knows nothing of what they say.
+                    for rule in CLAIM_RULES {
+                        report.unchecked(rule);
+                    }
+                }
+                report.broken(rule, token.at)
+            }
+        }
+    }
+
+    fn signature<O: Observer>(
+        &self,
+        record: &Record<'_>,
+        message: &Message<'_>,
+        scratch: &mut Scratch,
+        report: &mut Report<'_, O>,
+    ) -> ControlFlow<()> {
+        let Some(signature) = message.signature else {
+            return report.demand(SIGNED, !self.knobs.require_signature, message.security_at);
+        };
+        if !self.has_keys {
+            report.unchecked(SIGNATURE);
+            return ControlFlow::Continue(());
+        }
+        let envelope = mac::Alfred {
+            tenant_id: message.tenant_id.map_or("", |tenant| tenant.text),
+            agent_id: message.source.agent.text,
+            service_id: message.source.service.map_or("", |service| service.text),
+            signature: message.signature_at,
+        };
+        let now = time_of(record, message);
+        match mac::verify_alfred(
+            &self.keys,
+            record.tape,
+            record.payload,
+            &envelope,
+            signature.text,
+            now,
+            scratch,
+        ) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(MacError::Unfit(_)) => {
+                report.broken(SIGNED_NUMBERS, record.first_inexact_integer().unwrap_or(signature.at))
+            }
+            Err(_) => report.broken(SIGNATURE, signature.at),
+        }
+    }
+}
+
+/// What a token that holds must say for the message: whose it is, what it grants, for which tenant.
+fn granted<O: Observer>(
+    message: &Message<'_>,
+    claims: Claims<'_>,
+    report: &mut Report<'_, O>,
+) -> ControlFlow<()> {
+    let at = message.auth_token.at;
+    report.demand(TOKEN_SUBJECT, claims.subject() == Some(message.source.agent.text), at)?;
+    let may = claims.is_admin()
+        || match message.kind {
+            MessageType::TaskRequest => {
+                claims.has_right(&["write:tasks"])
+                    || claims.has_right(&["write:tasks:", message.destination.agent.text])
+                    || claims.has_right(&["execute:intents:", message.intent.text])
+            }
+            MessageType::Event => claims.has_right(&["write:events"]),
+            MessageType::Control => claims.has_right(&["write:control"]),
+            MessageType::TaskResponse | MessageType::Heartbeat | MessageType::Discovery => true,
+        };
+    report.demand(RIGHTS, may, at)?;
+    let (agree, named) = match (message.tenant_id, claims.tenant()) {
+        (_, Err(_)) => (false, true),
+        (Some(tenant), Ok(claimed)) => (claimed == Some(tenant.text), true),
+        (None, Ok(claimed)) => (true, claimed.is_some()),
+    };
+    let at = message.tenant_id.map_or(at, |tenant| tenant.at);
+    report.demand(TENANT, agree, at)?;
+    report.demand(TENANT_NAMED, named, at)
+}
+
+/// The time to judge by: the clock's, or the envelope's own.
+fn time_of(record: &Record<'_>, message: &Message<'_>) -> Timestamp {
+    record.now.or_else(|| Timestamp::from_rfc3339(message.timestamp.text)).unwrap_or_default()
+}

@@ -1,0 +1,236 @@
+//! humaninloop: what an agent of a workflow is asked to do, and what it answers (ADR-007).
+//!
+//! Inputs and outputs are two formats of one family. Neither has an id, a time or a signature: what repeats is told by
+//! content, under the record's key.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use crate::clock::Timestamp;
+use crate::config::{self, Profile};
+use crate::credentials::{Scratch, digest};
+use crate::program::Observer;
+use crate::tape::{Node, NodeIndex, StaticNode};
+
+use super::compiled::{BuiltIn, FormatError};
+use super::facts::{Facts, Lifecycle};
+use super::fields::Field;
+use super::paths;
+use super::record::Record;
+use super::rule::{Report, RuleSet, rules};
+use super::shapes::Edit;
+use super::unique::first_repeated;
+
+/// Members that the rules on inputs look at.
+pub(super) const INPUT_FIELDS: &[&str] = &[
+    "/context/feature_id",
+    "/context/workflow",
+    "/context/iteration",
+    "/paths",
+    "/paths/feature_root",
+    "/task/action",
+];
+const FEATURE: Field = Field(0);
+const WORKFLOW: Field = Field(1);
+const ITERATION: Field = Field(2);
+const PATHS: Field = Field(3);
+const FEATURE_ROOT: Field = Field(4);
+const ACTION: Field = Field(5);
+
+/// Members that the rules on outputs look at.
+pub(super) const OUTPUT_FIELDS: &[&str] = &["/success", "/artifacts", "/recommendation"];
+const SUCCESS: Field = Field(0);
+const ARTIFACTS: Field = Field(1);
+const RECOMMENDATION: Field = Field(2);
+
+rules! {
+    FEATURE_SEGMENT "feature-segment" BadPattern Reference [lenient]
+        "the feature id is one safe segment of a path";
+    FEATURE_NULL "null-feature" NullFeature Page [page strict]
+        "the feature id is null only with the action `scaffold`";
+    FEATURE_SCAFFOLD "scaffold-feature" NullFeature Reference [strict]
+        "the action `scaffold` goes with a null feature id";
+    ITERATIONS "iteration-limit" IterationLimit Reference [strict]
+        "the iteration is at most `max_iteration` of its workflow";
+    RELATIVE "path-relative" UnsafePath Page [page strict lenient]
+        "paths are relative to the repository";
+    SAFE "path" UnsafePath Proposed [strict lenient]
+        "paths stay inside the repository";
+    FEATURE_IN_ROOT "feature-root" Inconsistent Proposed [strict]
+        "`paths.feature_root` has the feature id as a segment";
+    SUCCEEDED "recommendation" Inconsistent Page [page strict lenient]
+        "only a success recommends to proceed";
+    PATHS_ONCE "artifact-once" DuplicateItem Proposed [strict]
+        "no artifact's path stands twice";
+    IDENTIFIABLE "identity" NumberRange Proposed [strict lenient]
+        "integers lie within ±(2^53−1), so that repetitions can be told";
+}
+
+/// Values that are never shown.
+pub(super) const HIDDEN: &[&str] = &[];
+
+/// Inputs as they are configured.
+pub(super) struct Input {
+    max_iteration: HashMap<Box<str>, u32>,
+    keep_s: u32,
+}
+
+/// Outputs as they are configured.
+pub(super) struct Output {
+    keep_s: u32,
+}
+
+impl BuiltIn for Input {
+    type Keys = config::Humaninloop;
+
+    fn new(keys: &config::Humaninloop, _: Profile) -> Result<Self, FormatError> {
+        let caps = keys.max_iteration.0.iter().map(|(workflow, cap)| (workflow.as_str().into(), *cap));
+        Ok(Self { max_iteration: caps.collect(), keep_s: keys.input_keep_s })
+    }
+
+    fn lacks(&self) -> RuleSet {
+        RuleSet::default()
+    }
+
+    fn edits(&self) -> Vec<Edit> {
+        Vec::new()
+    }
+
+    fn check<O: Observer>(&self, record: &Record<'_>, report: &mut Report<'_, O>) -> ControlFlow<()> {
+        check_feature(record, report)?;
+        let cap = record.text(WORKFLOW).and_then(|workflow| self.max_iteration.get(workflow));
+        let iteration = record.node(ITERATION).and_then(|at| record.number_at(at));
+        if let (Some(cap), Some(iteration)) = (cap, iteration) {
+            report.demand(ITERATIONS, iteration <= f64::from(*cap), record.place(ITERATION))?;
+        }
+        let values = record.node(PATHS).into_iter().flat_map(|paths| record.members(paths));
+        for (_, value) in values {
+            check_path(record, value, true, report)?;
+            for item in record.items(value) {
+                check_path(record, item, true, report)?;
+            }
+        }
+        if let (Some(feature), Some(root)) = (record.text(FEATURE), record.text(FEATURE_ROOT)) {
+            let within = root.split('/').any(|segment| segment == feature);
+            report.demand(FEATURE_IN_ROOT, within, record.place(FEATURE_ROOT))?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn authenticate<O: Observer>(
+        &self,
+        record: &Record<'_>,
+        _: &mut Scratch,
+        report: &mut Report<'_, O>,
+    ) -> ControlFlow<()> {
+        check_identity(record, report)
+    }
+
+    fn facts(&self, record: &Record<'_>, scratch: &mut Scratch) -> Facts {
+        facts(b"humaninloop-input", self.keep_s, record, scratch)
+    }
+}
+
+impl BuiltIn for Output {
+    type Keys = config::Humaninloop;
+
+    fn new(keys: &config::Humaninloop, _: Profile) -> Result<Self, FormatError> {
+        Ok(Self { keep_s: keys.output_keep_s })
+    }
+
+    fn lacks(&self) -> RuleSet {
+        RuleSet::default()
+    }
+
+    fn edits(&self) -> Vec<Edit> {
+        Vec::new()
+    }
+
+    fn check<O: Observer>(&self, record: &Record<'_>, report: &mut Report<'_, O>) -> ControlFlow<()> {
+        let artifacts = record.node(ARTIFACTS).into_iter().flat_map(|list| record.items(list));
+        let paths = artifacts.filter_map(|artifact| record.member(artifact, "path"));
+        for path in paths.clone() {
+            check_path(record, path, false, report)?;
+        }
+        let failed = record.node(SUCCESS).and_then(|at| record.flag_at(at)) == Some(false);
+        let proceeds = record.text(RECOMMENDATION) == Some("proceed");
+        report.demand(SUCCEEDED, !(failed && proceeds), record.place(RECOMMENDATION))?;
+        if report.wants(PATHS_ONCE) {
+            let texts = paths.clone().map(|path| record.text_at(path));
+            if let Some(place) = first_repeated(paths.clone().count(), texts) {
+                report.broken(PATHS_ONCE, paths.clone().nth(place).unwrap_or_default())?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn authenticate<O: Observer>(
+        &self,
+        record: &Record<'_>,
+        _: &mut Scratch,
+        report: &mut Report<'_, O>,
+    ) -> ControlFlow<()> {
+        check_identity(record, report)
+    }
+
+    fn facts(&self, record: &Record<'_>, scratch: &mut Scratch) -> Facts {
+        facts(b"humaninloop-output", self.keep_s, record, scratch)
+    }
+}
+
+fn check_feature<O: Observer>(record: &Record<'_>, report: &mut Report<'_, O>) -> ControlFlow<()> {
+    let at = record.place(FEATURE);
+    let scaffolds = record.text(ACTION) == Some("scaffold");
+    match record.value(at) {
+        Some(Node::Static(StaticNode::Null)) => report.demand(FEATURE_NULL, scaffolds, at),
+        Some(Node::String(feature)) => {
+            // Other control characters than NUL are tolerated here: known producers leave a line break at the end.
+            let is_segment = !matches!(feature, "" | "." | "..")
+                && !feature.starts_with('~')
+                && !feature.contains(['/', '\\', '\0', ':'])
+                && !feature.eq_ignore_ascii_case(".git");
+            report.demand(FEATURE_SEGMENT, is_segment, at)?;
+            report.demand(FEATURE_SCAFFOLD, !scaffolds, at)
+        }
+        _ => ControlFlow::Continue(()),
+    }
+}
+
+fn check_path<O: Observer>(
+    record: &Record<'_>,
+    at: NodeIndex,
+    directory: bool,
+    report: &mut Report<'_, O>,
+) -> ControlFlow<()> {
+    let Some(path) = record.text_at(at) else { return ControlFlow::Continue(()) };
+    report.demand(RELATIVE, paths::is_relative(path), at)?;
+    report.demand(SAFE, paths::is_safe(path, directory), at)
+}
+
+/// Content tells repetitions, and RFC 8785 must be able to carry it.
+fn check_identity<O: Observer>(record: &Record<'_>, report: &mut Report<'_, O>) -> ControlFlow<()> {
+    if !report.wants(IDENTIFIABLE) {
+        return ControlFlow::Continue(());
+    }
+    match record.first_inexact_integer() {
+        Some(at) => report.broken(IDENTIFIABLE, at),
+        None => ControlFlow::Continue(()),
+    }
+}
+
+fn facts(kind: &[u8], keep_s: u32, record: &Record<'_>, scratch: &mut Scratch) -> Facts {
+    let content = digest::delivery(record.tape, record.payload, &mut scratch.canonical).ok();
+    let key = record.key.unwrap_or_default();
+    let now = record.now.unwrap_or(Timestamp::default());
+    Facts {
+        identity: content.map(|content| digest::identity(&[kind, key, &content])),
+        content: content.map_or(0, |content| content_tag(&content)),
+        keep_until: now.plus_secs(keep_s),
+        lifecycle: Lifecycle::None,
+    }
+}
+
+/// The identity is the content, so its digest is the tag, too.
+pub(super) fn content_tag(content: &digest::Sha256) -> u64 {
+    u64::from_le_bytes(content.first_chunk().copied().unwrap_or_default())
+}

@@ -1,0 +1,358 @@
+//! Olympus: personas that send each other work, by fixed routes, with attachments and signatures.
+//!
+//! The order of the checks is that of the format: sender, session, route, project manager, persona file, attachments,
+//! hashes, task, time, the payload's contract, and last the signature.
+
+mod attachments;
+mod contracts;
+mod routes;
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use crate::clock::Timestamp;
+use crate::config::{self, Profile};
+use crate::credentials::keys::Encoding;
+use crate::credentials::mac::{self, MacError, OlympusKeys};
+use crate::credentials::{Scratch, Unfit, digest};
+use crate::program::Observer;
+
+use super::compiled::{BuiltIn, FormatError, ring};
+use super::facts::{Facts, Lifecycle};
+use super::fields::fields;
+use super::paths;
+use super::record::Record;
+use super::rule::{Report, RuleSet, rules};
+use super::shapes::Edit;
+use attachments::Contents;
+use routes::{MessageType, PERSONAS, Persona};
+
+fields! {
+    MESSAGE_ID "/envelope/message_id";
+    TIMESTAMP "/envelope/timestamp";
+    SOURCE_AGENT "/envelope/source_agent";
+    TARGET_AGENT "/envelope/target_agent";
+    CORRELATION "/envelope/correlation_id";
+    SESSION "/envelope/session_id";
+    AUTHENTICATION "/authentication";
+    SENDER_PERSONA "/authentication/sender_persona";
+    SENDER_TASK "/authentication/sender_task_id";
+    PARENT "/authentication/parent_message_id";
+    SENDER_SESSION "/authentication/session_id";
+    SIGNATURE "/authentication/signature";
+    PERSONA "/persona";
+    MESSAGE_TYPE "/protocol_message/message_type";
+    PAYLOAD "/protocol_message/payload";
+    ATTACHMENTS "/context_attachments";
+}
+
+rules! {
+    SENDER "sender-persona" WrongPersona Page [page strict lenient]
+        "`authentication.sender_persona` is `envelope.source_agent`";
+    SAME_SESSION "session" SessionMismatch Proposed [strict lenient]
+        "`authentication.session_id` is `envelope.session_id`";
+    ROUTE "route" BadTransition Reference [strict lenient]
+        "the source may send this type to the target";
+    PROJECT_MANAGER "project-manager" PmDisabled Reference [strict lenient]
+        "routes of the project manager are used only where `use_project_manager` is on";
+    PERSONA_FILE "persona-path" PersonaPath Reference [strict]
+        "`persona` is a safe path to the target's file";
+    ATTACHMENT_TYPE "attachment-type" AttachmentNotAuthorised Reference [strict lenient]
+        "the target may receive attachments of this type";
+    ATTACHMENT_RELATIVE "attachment-relative" UnsafePath Page [page strict lenient]
+        "attachments are named relative to the repository";
+    ATTACHMENT_SAFE "attachment-path" UnsafePath Proposed [strict lenient]
+        "attachments stay inside the repository";
+    ATTACHMENT_SCOPE "attachment-scope" AttachmentNotAuthorised Reference [strict]
+        "plans are those of the issue, and configurations the target's section";
+    ATTACHMENT_ONCE "attachment-once" DuplicateItem Proposed [strict]
+        "no attachment stands twice";
+    HASH_PRESENT "attachment-hash" HashMissing Reference [strict]
+        "every attachment has a hash";
+    HASH_PLACEHOLDER "attachment-placeholder" HashPlaceholder Reference [strict lenient]
+        "no hash is all zeros";
+    ATTACHMENT_CONTENT "attachment-content" HashMismatch Page [page strict lenient]
+        "hashes are those of the files" needs "attachment_root" "files";
+    TASK "task" UnknownTask Reference [strict]
+        "the sender's task is registered for its persona and session" needs "tasks";
+    FUTURE "future" Future Proposed [strict] "the timestamp is at most `max_skew_s` ahead";
+    STALE "stale" Stale Proposed [strict] "the timestamp is at most `max_age_s` ago";
+    PRIORITY "assign-priority" PayloadContract Reference [strict lenient]
+        "an assignment's `priority` is P0 to P4, or `urgent`";
+    FEEDBACK "feedback" PayloadContract Reference [strict lenient]
+        "`feedback` has a `cycle` of 1 to 3, and `items`, each with `priority` (must-fix, should-fix, nice-to-have) and `description`";
+    APPROVED_TESTS "approval-of-tests" PayloadContract Reference [strict lenient]
+        "an approval has `test_gate_passed`, `files_reviewed`, `acceptance_criteria_met` (`criterion`, `met`) and `coverage_percentage` (0 to 100)";
+    APPROVED_DOCUMENTS "approval-of-documents" PayloadContract Reference [strict lenient]
+        "an approval has `staleness_check_passed`, `files_reviewed`, `documentation_categories_checked` and `counts_verified`";
+    CANCELLED "cancel" PayloadContract Reference [strict lenient]
+        "a cancellation has a `reason`, and `graceful` is true or false";
+    APPROVAL "approval" PayloadContract Reference [strict]
+        "an approval attests a passed gate, met criteria and enough coverage";
+    SIGNED "signed" Unsigned Reference [strict] "the envelope is signed";
+    SIGNATURE_FORM "signature-form" BadSignature Reference [strict lenient]
+        "the signature is of scheme v1 or v2 in form";
+    KNOWN_SESSION "session-key" UnknownSession Page [page strict lenient]
+        "a key is configured for the signature's session and scheme";
+    SIGNABLE "signable" NumberRange Proposed [page strict lenient]
+        "integers of an envelope that is signed by scheme v2 lie within ±(2^53−1)";
+    VERIFIED "signature" BadSignature Page [page strict lenient]
+        "the signature verifies" needs "sessions" "master_key_hex";
+}
+
+/// Values that are never shown.
+pub(super) const HIDDEN: &[&str] = &["/authentication/signature"];
+
+/// The format as it is configured.
+pub(super) struct Olympus {
+    use_project_manager: bool,
+    aliases: HashMap<Box<str>, Persona>,
+    contents: Contents,
+    /// Persona and session by task id.
+    tasks: HashMap<Box<str>, (Box<str>, Box<str>)>,
+    keys: Option<OlympusKeys>,
+    coverage_percent_min: u16,
+    max_age_s: u32,
+    max_skew_s: u32,
+    keep_s: u32,
+}
+
+impl BuiltIn for Olympus {
+    type Keys = config::Olympus;
+
+    fn new(keys: &config::Olympus, _: Profile) -> Result<Self, FormatError> {
+        let tasks = keys.tasks.iter().map(|(id, task)| {
+            // The reference's registry writes personas with underscores.
+            (id.into(), (task.persona.replace('_', "-").into(), task.session_id.as_str().into()))
+        });
+        Ok(Self {
+            use_project_manager: keys.use_project_manager,
+            aliases: aliases_of(keys)?,
+            contents: Contents::of(keys)?,
+            tasks: tasks.collect(),
+            keys: keys_of(keys)?,
+            coverage_percent_min: keys.coverage_percent_min,
+            max_age_s: keys.max_age_s,
+            max_skew_s: keys.max_skew_s,
+            keep_s: keys.dedup_keep_s,
+        })
+    }
+
+    fn lacks(&self) -> RuleSet {
+        let mut lacks = RuleSet::default();
+        if self.contents.is_none() {
+            lacks = lacks.with(ATTACHMENT_CONTENT);
+        }
+        if self.tasks.is_empty() {
+            lacks = lacks.with(TASK);
+        }
+        if self.keys.is_none() {
+            lacks = lacks.with(VERIFIED);
+        }
+        lacks
+    }
+
+    /// Other names of personas are allowed where the names of the page are.
+    fn edits(&self) -> Vec<Edit> {
+        if self.aliases.is_empty() {
+            return Vec::new();
+        }
+        let mut names: Vec<_> = PERSONAS.iter().map(|name| serde_json::Value::from(*name)).collect();
+        let mut aliases: Vec<_> = self.aliases.keys().map(|name| serde_json::Value::from(&**name)).collect();
+        aliases.sort_by_key(ToString::to_string);
+        names.extend(aliases);
+        vec![Edit {
+            at: "/$defs/persona_name/enum".to_owned(),
+            set: Some(names.into()),
+            keep: false,
+            source: "page".to_owned(),
+        }]
+    }
+
+    fn check<O: Observer>(&self, record: &Record<'_>, report: &mut Report<'_, O>) -> ControlFlow<()> {
+        let source = record.text(SOURCE_AGENT).and_then(|name| self.persona(name));
+        let target = record.text(TARGET_AGENT).and_then(|name| self.persona(name));
+        let message_type = record.text(MESSAGE_TYPE).and_then(MessageType::of);
+        check_sender(record, report)?;
+        if let (Some(source), Some(target), Some(message_type)) = (source, target, message_type) {
+            let known = routes::is_route(source, target, message_type);
+            report.demand(ROUTE, known, record.place(MESSAGE_TYPE))?;
+            let manages = source == Persona::PROJECT_MANAGER || target == Persona::PROJECT_MANAGER;
+            let active = self.use_project_manager || !manages;
+            report.demand(PROJECT_MANAGER, active, record.place(TARGET_AGENT))?;
+        }
+        if let (Some(target), Some(persona)) = (target, record.text(PERSONA)) {
+            report.demand(PERSONA_FILE, self.is_file_of(persona, target), record.place(PERSONA))?;
+        }
+        attachments::check(&self.contents, target, record, report)?;
+        self.check_task(record, report)?;
+        self.check_time(record, report)?;
+        match (record.node(PAYLOAD), source, message_type) {
+            (Some(payload), Some(source), Some(message_type)) => {
+                match contracts::check(record, payload, source, message_type, self.coverage_percent_min) {
+                    None => ControlFlow::Continue(()),
+                    Some((rule, at)) => report.broken(rule, at),
+                }
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    fn authenticate<O: Observer>(
+        &self,
+        record: &Record<'_>,
+        scratch: &mut Scratch,
+        report: &mut Report<'_, O>,
+    ) -> ControlFlow<()> {
+        let at = record.node(SIGNATURE).unwrap_or_else(|| record.place(AUTHENTICATION));
+        let Some(signature) = record.text(SIGNATURE).filter(|signature| !signature.is_empty()) else {
+            return report.broken(SIGNED, at);
+        };
+        if report.wants(SIGNATURE_FORM) && !has_form(signature) {
+            return report.broken(SIGNATURE_FORM, at);
+        }
+        let Some(keys) = &self.keys else {
+            report.unchecked(VERIFIED);
+            return ControlFlow::Continue(());
+        };
+        if !report.wants(VERIFIED) {
+            return ControlFlow::Continue(());
+        }
+        let Some(signed) = signed_members(record) else { return ControlFlow::Continue(()) };
+        let now = now(record);
+        match mac::verify_olympus(keys, record.tape, record.payload, &signed, signature, now, scratch) {
+            Ok(_) => ControlFlow::Continue(()),
+            Err(MacError::NoKey) => report.broken(KNOWN_SESSION, at),
+            Err(MacError::Unfit(Unfit::NumberRange)) => report.broken(SIGNABLE, at),
+            Err(_) => report.broken(VERIFIED, at),
+        }
+    }
+
+    fn facts(&self, record: &Record<'_>, _: &mut Scratch) -> Facts {
+        let text = |field| record.text(field).unwrap_or_default();
+        let identity = |id: &str| digest::identity(&[b"olympus", id.as_bytes()]);
+        let persona =
+            |field| record.text(field).and_then(|name| self.persona(name)).map_or(0, |persona| persona.0);
+        let payload = record.place(PAYLOAD);
+        let feedback = record.member(payload, "feedback");
+        let cycle = feedback.and_then(|at| record.member(at, "cycle"));
+        let partial = record.member(payload, "partial").and_then(|at| record.flag_at(at));
+        let v1 = record.text(SIGNATURE).filter(|signature| signature.len() == 64);
+        let sent = record.text(TIMESTAMP).and_then(Timestamp::from_rfc3339).unwrap_or_default();
+        // At least as long as a copy could still be fresh.
+        let keep_until = now(record).plus_secs(self.keep_s).max(sent.plus_secs(self.max_age_s));
+        Facts {
+            identity: record.text(MESSAGE_ID).map(identity),
+            content: digest::content_tag(record.payload),
+            keep_until,
+            lifecycle: Lifecycle::Olympus {
+                work: digest::identity(&[text(SESSION).as_bytes(), text(CORRELATION).as_bytes()]),
+                message: identity(text(MESSAGE_ID)),
+                parent: record.text(PARENT).filter(|parent| !parent.is_empty()).map(identity),
+                source: persona(SOURCE_AGENT),
+                target: persona(TARGET_AGENT),
+                message_type: MessageType::of(text(MESSAGE_TYPE)).map_or(0, |message_type| message_type.0),
+                cycle: cycle.and_then(|at| contracts::cycle_of(record, at)),
+                partial: partial == Some(true),
+                mac: v1.map(|mac| digest::identity(&[text(SESSION).as_bytes(), mac.as_bytes()])),
+            },
+        }
+    }
+}
+
+impl Olympus {
+    /// A persona by the name that stands in an envelope.
+    fn persona(&self, name: &str) -> Option<Persona> {
+        Persona::of(name).or_else(|| self.aliases.get(name).copied())
+    }
+
+    /// Whether a safe path ends in the file of the target, under any of its names.
+    fn is_file_of(&self, path: &str, target: Persona) -> bool {
+        let name = path.rsplit('/').next().and_then(|file| file.strip_suffix(".md"));
+        paths::is_safe(path, false) && name.and_then(|name| self.persona(name)) == Some(target)
+    }
+
+    fn check_task<O: Observer>(&self, record: &Record<'_>, report: &mut Report<'_, O>) -> ControlFlow<()> {
+        let Some(id) = record.text(SENDER_TASK) else { return ControlFlow::Continue(()) };
+        if self.tasks.is_empty() {
+            report.unchecked(TASK);
+            return ControlFlow::Continue(());
+        }
+        let sender = record.text(SENDER_PERSONA).unwrap_or_default();
+        let session = record.text(SENDER_SESSION).unwrap_or_default();
+        let fits = self.tasks.get(id).is_some_and(|(persona, of_session)| {
+            let same = **persona == *sender
+                || self.persona(sender).is_some_and(|sender| self.persona(persona) == Some(sender));
+            same && **of_session == *session
+        });
+        report.demand(TASK, fits, record.place(SENDER_TASK))
+    }
+
+    fn check_time<O: Observer>(&self, record: &Record<'_>, report: &mut Report<'_, O>) -> ControlFlow<()> {
+        let sent = record.text(TIMESTAMP).and_then(Timestamp::from_rfc3339);
+        let (Some(sent), Some(now)) = (sent, record.now) else { return ControlFlow::Continue(()) };
+        report.demand(FUTURE, sent <= now.plus_secs(self.max_skew_s), record.place(TIMESTAMP))?;
+        report.demand(STALE, sent.plus_secs(self.max_age_s) >= now, record.place(TIMESTAMP))
+    }
+}
+
+/// Rules 1 and 2; an envelope without `authentication` is the signature's matter.
+fn check_sender<O: Observer>(record: &Record<'_>, report: &mut Report<'_, O>) -> ControlFlow<()> {
+    let differ = |left, right| matches!((record.text(left), record.text(right)), (Some(left), Some(right)) if left != right);
+    report.demand(SENDER, !differ(SENDER_PERSONA, SOURCE_AGENT), record.place(SENDER_PERSONA))?;
+    report.demand(SAME_SESSION, !differ(SENDER_SESSION, SESSION), record.place(SENDER_SESSION))
+}
+
+/// The time of judging, or the envelope's own.
+fn now(record: &Record<'_>) -> Timestamp {
+    let sent = || record.text(TIMESTAMP).and_then(Timestamp::from_rfc3339);
+    record.now.or_else(sent).unwrap_or_default()
+}
+
+fn signed_members<'a>(record: &Record<'a>) -> Option<mac::Olympus<'a>> {
+    Some(mac::Olympus {
+        session_id: record.text(SESSION)?,
+        persona: record.text(SENDER_PERSONA)?,
+        correlation_id: record.text(CORRELATION)?,
+        source_agent: record.text(SOURCE_AGENT)?,
+        target_agent: record.text(TARGET_AGENT)?,
+        message_type: record.text(MESSAGE_TYPE)?,
+        payload: record.node(PAYLOAD)?,
+        signature: record.node(SIGNATURE),
+    })
+}
+
+/// 64 lower-case hex digits, with `v2:` in front or without.
+fn has_form(signature: &str) -> bool {
+    let digits = signature.strip_prefix("v2:").unwrap_or(signature);
+    digits.len() == 64 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+fn aliases_of(keys: &config::Olympus) -> Result<HashMap<Box<str>, Persona>, FormatError> {
+    let mut aliases = HashMap::new();
+    for (old, new) in keys.persona_aliases.iter() {
+        let persona = Persona::of(new).filter(|_| Persona::of(old).is_none());
+        let Some(persona) = persona else {
+            return Err(FormatError::Key {
+                key: format!("format.olympus.persona_aliases.\"{old}\""),
+                found: format!("`{new}`"),
+                allowed: format!("a new name for one of the personas {}", PERSONAS.join(", ")),
+            });
+        };
+        aliases.insert(old.into(), persona);
+    }
+    Ok(aliases)
+}
+
+fn keys_of(keys: &config::Olympus) -> Result<Option<OlympusKeys>, FormatError> {
+    if keys.sessions.is_empty() && keys.master_key_hex.is_empty() {
+        return Ok(None);
+    }
+    let mut sessions = HashMap::new();
+    for (session, secrets) in keys.sessions.iter() {
+        let key = format!("format.olympus.sessions.\"{session}\"");
+        sessions.insert(session.into(), ring(&key, secrets, Encoding::Text)?);
+    }
+    let masters = ring("format.olympus.master_key_hex", &keys.master_key_hex, Encoding::Hex)?;
+    Ok(Some(OlympusKeys { sessions, masters }))
+}

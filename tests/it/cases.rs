@@ -1,0 +1,142 @@
+//! The case files under `tests/cases`: every verdict that does not depend on earlier records, strict and lenient.
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use super::cli::{TempDir, tollgate};
+
+fn run(args: &[&str]) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = tollgate().args(args).output().unwrap();
+    (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+}
+
+/// Runs a case file; all must pass but those that depend on earlier records.
+fn passes(file: &str, at_least: usize) {
+    let (code, out, err) =
+        run(&["test", "--config", "tests/cases/tollgate.toml", &format!("tests/cases/{file}")]);
+    let last = out.lines().last().unwrap_or_default();
+    assert_eq!(code, Some(0), "{file}: {err}\n{out}");
+    let passed: usize = last.split(' ').next().unwrap().parse().unwrap();
+    assert!(passed >= at_least, "{file}: {last}");
+}
+
+#[test]
+fn olympus_cases_pass() {
+    passes("olympus.jsonl", 178);
+}
+
+#[test]
+fn humaninloop_cases_pass() {
+    passes("humaninloop.jsonl", 162);
+}
+
+#[test]
+fn bluelabel_cases_pass() {
+    passes("bluelabel.jsonl", 166);
+}
+
+#[test]
+fn detection_cases_pass() {
+    passes("detect.jsonl", 50);
+}
+
+#[test]
+fn our_own_cases_pass() {
+    passes("more.jsonl", 100);
+}
+
+/// A case that is wrong fails, and its settings hold for it alone.
+#[test]
+fn a_wrong_case_fails() {
+    let dir = TempDir::new("wrong-case");
+    let case = |name: &str, config: &str, expect: &str| {
+        format!(
+            r#"{{"format":"bluelabel","name":"{name}",{config}"envelope":{{"type":"error","protocol_version":"1.0","sender_id":"CA","recipient_id":"XX","timestamp":"2025-05-21T20:00:00Z","task_id":"T","payload":{{"code":"A","message":"m"}}}},"now":"2025-05-21T20:00:00Z","expect":"{expect}","lenient":"accept"}}"#
+        )
+    };
+    let own = r#""config":{"agents":["CA","XX"]},"#;
+    let file = dir.write(
+        "c.jsonl",
+        [case("a", own, "accept"), case("b", "", "reject"), case("c", "", "accept")].join("\n"),
+    );
+    let file = file.to_str().unwrap();
+    let (code, out, _) = run(&["test", "--config", "tests/cases/tollgate.toml", file]);
+    assert_eq!(code, Some(1));
+    assert!(out.contains("c.jsonl:3 c strict want accept/- got reject/unregistered-agent"), "{out}");
+    assert!(out.ends_with("5 passed, 1 failed, 0 skipped\n"), "{out}");
+}
+
+#[test]
+fn the_table_of_rules_is_true() {
+    let (_, out, _) = run(&["config", "--rules"]);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("configs/RULES.md");
+    if std::env::var_os("TOLLGATE_BLESS").is_some() {
+        fs::write(&file, &out).unwrap();
+    }
+    let wanted = fs::read_to_string(&file).unwrap();
+    assert!(out == wanted, "run: cargo run -- config --rules > configs/RULES.md");
+}
+
+/// Strict refuses to start without its data, and names the keys; other profiles tell what is not checked.
+#[test]
+fn missing_data_is_told_before_a_run() {
+    let dir = TempDir::new("lacks");
+    let input = dir.write("in.ndjson", fs::read("tests/fixtures/olympus/valid/full.json").unwrap());
+    let input = input.to_str().unwrap();
+    let out = dir.path().join("out").to_str().unwrap().to_owned();
+    let strict = dir.write("strict.toml", "[rules]\nprofile = \"strict\"\nformat = \"olympus\"\n");
+    let (code, _, err) = run(&["run", "--config", strict.to_str().unwrap(), input, "--accepted", &out]);
+    assert_eq!(code, Some(2), "{err}");
+    for part in [
+        "`format.olympus.sessions` or `format.olympus.master_key_hex`",
+        "`format.olympus.tasks`",
+        "`format.olympus.rules_off = [\"task\"]`",
+        "`format.olympus.attachment_root` or `format.olympus.files`",
+    ] {
+        assert!(err.contains(part), "{part}: {err}");
+    }
+    let off = dir.write(
+        "off.toml",
+        "[rules]\nprofile = \"strict\"\nformat = \"olympus\"\n[format.olympus]\n\
+         rules_off = [\"task\", \"signature\", \"attachment-content\"]\n",
+    );
+    let (code, _, err) = run(&["run", "--config", off.to_str().unwrap(), input, "--accepted", &out]);
+    assert_eq!(code, Some(0), "{err}");
+    let page = dir.write("page.toml", "[rules]\nformat = \"olympus\"\n");
+    let (code, json, err) =
+        run(&["run", "--json", "--config", page.to_str().unwrap(), input, "--accepted", &out]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(
+        err.contains("not checked: attachment-content (set attachment_root or files), signature"),
+        "{err}"
+    );
+    let summary: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&summary["accepted"], &summary["unchecked"]), (&1.into(), &1.into()), "{summary}");
+    let wrong = dir.write("wrong.toml", "[format.olympus]\nrules_off = [\"tasks\"]\n");
+    let (code, _, err) = run(&["config", "--config", wrong.to_str().unwrap()]);
+    assert!(code == Some(2) && err.contains("`format.olympus.rules_off`: found `tasks`"), "{err}");
+}
+
+/// `check` goes on without data, says what it could not check, and never shows a credential.
+#[test]
+fn check_says_what_it_did_not_check() {
+    let envelope = fs::read_to_string("tests/fixtures/olympus/valid/full.json").unwrap();
+    assert!(envelope.contains("\"signature\""), "the fixture is signed");
+    let (code, out, _) = run(&["check", "tests/fixtures/olympus/valid/full.json"]);
+    assert_eq!(code, Some(0), "{out}");
+    assert!(out.contains("not checked:") && out.contains("`format.olympus.sessions`"), "{out}");
+    let (code, out, _) = run(&[
+        "check",
+        "--profile",
+        "strict",
+        "--as-of",
+        "2026-03-03T12:00:00Z",
+        "--config",
+        "tests/cases/tollgate.toml",
+        "tests/fixtures/olympus/valid/full.json",
+    ]);
+    assert_eq!(code, Some(1), "{out}");
+    assert!(out.contains("(hidden)") && !out.contains("f00d"), "{out}");
+    assert!(out.contains("source    reference") || out.contains("source    proposed"), "{out}");
+}
