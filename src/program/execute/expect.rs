@@ -20,6 +20,9 @@ const DOUBT_MAX: u16 = 1024;
 /// LIMIT: members of one list; objects beyond that are checked for themselves.
 const MEMBERS_MAX: usize = 96;
 
+/// LIMIT: plans that have a list; its memory is there from the start, so that learning does not allocate.
+const PLANS_MAX: usize = 256;
+
 /// Nothing is expected: no object has this many members.
 const NOTHING: usize = usize::MAX;
 
@@ -71,7 +74,7 @@ pub(super) enum Value {
 impl Expectations {
     /// Room for every plan of a program.
     pub(in crate::program) fn new(tables: &Tables) -> Self {
-        let plans = tables.objects.iter().map(|_| Expectation::nothing()).collect();
+        let plans = tables.objects.iter().take(PLANS_MAX).map(|_| Expectation::nothing()).collect();
         Self { plans, lesson: Cell::new(None) }
     }
 
@@ -109,7 +112,12 @@ impl Expectations {
 
 impl Expectation {
     fn nothing() -> Self {
-        Self { len: NOTHING, members: Vec::new(), doubt: Cell::new(0), last_doubt: Cell::new(0) }
+        Self {
+            len: NOTHING,
+            members: Vec::with_capacity(MEMBERS_MAX),
+            doubt: Cell::new(0),
+            last_doubt: Cell::new(0),
+        }
     }
 
     /// An object was not as expected.
