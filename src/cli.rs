@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::clock::Timestamp;
 use crate::config::Profile;
@@ -37,6 +37,8 @@ pub enum Command {
     Check(Check),
     /// Run case files: envelopes with the verdict that they must get.
     Test(Test),
+    /// Sign envelopes, or verify their signatures; the rest of each envelope stays byte for byte.
+    Sign(Sign),
     /// Compile a JSON Schema and show its program, or check documents against it.
     #[command(subcommand)]
     Schema(Schema),
@@ -132,6 +134,58 @@ pub struct Test {
     /// One JSON object per case and profile.
     #[arg(long)]
     pub json: bool,
+}
+
+/// `tollgate sign`
+#[derive(Debug, Args)]
+pub struct Sign {
+    /// What to make.
+    #[arg(value_enum)]
+    pub scheme: SignScheme,
+    /// Files with envelopes (one document, NDJSON or an array); `-` or nothing is standard input.
+    pub paths: Vec<PathBuf>,
+    /// File that holds the key; a line break at its end does not belong to it.
+    #[arg(long, value_name = "FILE", group = "key")]
+    pub key_file: Option<PathBuf>,
+    /// Environment variable that holds the key.
+    #[arg(long, value_name = "NAME", group = "key")]
+    pub key_env: Option<String>,
+    /// How the key is written. [default: text for olympus-v1, hex for olympus-v2 and alfred]
+    #[arg(long, value_enum, value_name = "ENCODING", requires = "key")]
+    pub key_encoding: Option<KeyEncoding>,
+    /// With alfred: the key is the agent's own, not the master key.
+    #[arg(long, requires = "key")]
+    pub agent_key: bool,
+    /// Verify what stands in the envelopes instead; exit 1 if any is wrong.
+    #[arg(long)]
+    pub verify: bool,
+    /// One JSON object per envelope.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What `tollgate sign` can make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SignScheme {
+    /// `authentication.signature` under the session's secret: five members.
+    OlympusV1,
+    /// `authentication.signature` under the master key: the whole envelope.
+    OlympusV2,
+    /// `envelope.security.signature`: the whole envelope.
+    Alfred,
+    /// `body.capability.digest`; needs no key.
+    AghCapability,
+    /// `direct_id` of the room of `from` and `to`; needs no key.
+    AghDirectId,
+}
+
+/// How a key is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum KeyEncoding {
+    /// The text's bytes are the key.
+    Text,
+    /// Pairs of hexadecimal digits.
+    Hex,
 }
 
 /// `tollgate config`

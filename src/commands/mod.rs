@@ -7,6 +7,8 @@ mod demo;
 mod report;
 mod run;
 mod schema;
+mod sign;
+mod splice;
 mod test;
 
 use std::io::{self, Write};
@@ -61,6 +63,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Test(args) => test::run(&args),
+        Command::Sign(args) => sign::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Config(args) => config::run(&args),
     });

@@ -235,7 +235,7 @@ pub fn sign_alfred(
 }
 
 impl<'a> Alfred<'a> {
-    fn ring<'k>(&self, keys: &'k AlfredKeys) -> Result<(&'k KeyRing, Derivation<'a>), MacError> {
+    pub(super) fn ring<'k>(&self, keys: &'k AlfredKeys) -> Result<(&'k KeyRing, Derivation<'a>), MacError> {
         if let Some(ring) = keys.agents.get(self.agent_id) {
             return Ok((ring, Derivation::Plain));
         }

@@ -26,6 +26,8 @@ pub mod jwt;
 pub mod keys;
 pub mod mac;
 pub mod proof;
+#[cfg(test)]
+mod tests;
 
 pub use canonical::Unfit;
 

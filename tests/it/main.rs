@@ -15,5 +15,7 @@ mod mutations;
 mod own_formats;
 mod pipeline;
 mod published;
+mod rfc8785;
+mod sign;
 mod stages;
 mod tidy;

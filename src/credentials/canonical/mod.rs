@@ -148,8 +148,9 @@ fn canonical<'a, F: Form>(
     Ok(Canonical { pieces: [&buffers.out, &[]], in_place: false })
 }
 
-/// The value of a member of the object at `node`.
-pub(super) fn member(tape: Tape<'_>, node: NodeIndex, name: &str) -> Option<NodeIndex> {
+/// The value of a member of the object at `node`; `None` also where that is no object.
+#[must_use]
+pub fn member(tape: Tape<'_>, node: NodeIndex, name: &str) -> Option<NodeIndex> {
     let nodes = tape.nodes();
     let Some(Node::Object { len, .. }) = nodes.get(node.0 as usize) else { return None };
     let mut at = node.0 as usize + 1;

@@ -18,8 +18,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64URL;
 use ring::digest;
 
 pub(crate) use cache::Cache;
-pub use claims::Claims;
 use claims::StoredClaims;
+pub use claims::{Claims, TenantsDiffer};
 pub use jwks::{Jwks, JwksError};
 
 use super::{Scratch, keys};

@@ -49,6 +49,12 @@ impl Cache {
         Self { slots, identity: Vec::with_capacity(IDENTITY_BYTES_MAX), random: RandomState::new(), hand: 0 }
     }
 
+    /// How many keys it can hold.
+    #[cfg(test)]
+    pub(in crate::credentials) fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
     /// Whether one of the ring's keys that are good at `now`, derived like this, passes `verifies`; `None` if none is
     /// good. The key that passes is remembered.
     pub(in crate::credentials) fn any_verifies(

@@ -1,0 +1,271 @@
+//! Random documents in many styles: in place or written, the bytes are the same.
+
+use super::super::forms::{Cpython, Jcs};
+use super::super::{Buffers, Unfit, cpython, jcs, numbers, write};
+use super::{Random, naive};
+use crate::tape::{NodeIndex, Parser, Tape};
+
+const DOCUMENTS: usize = 20_000;
+
+/// A random document as text, in one of many styles.
+struct Maker {
+    random: Random,
+    /// One in so many places gets white space; 0 for none.
+    white: u64,
+    /// One in so many characters is escaped without need; 0 for none.
+    escapes: u64,
+    /// Whether members stand in the order of RFC 8785.
+    sorted: bool,
+    /// Whether floats may stand in any spelling.
+    odd_numbers: bool,
+}
+
+const NAMES: &[&str] = &[
+    "",
+    "a",
+    "aa",
+    "b",
+    "signature",
+    "A",
+    "\u{e9}",
+    "\u{fb01}",
+    "\u{e000}",
+    "\u{ffff}",
+    "\u{1f600}",
+    "\u{10ffff}",
+    "\u{7f}",
+    "correlation_id",
+    "correlation_ie",
+    "same-first-eight-1",
+    "same-first-eight-2",
+    "a\u{1f600}",
+    "a\u{fb01}",
+    "\u{d7ff}",
+    "\u{80}",
+    "\n",
+    "\"",
+    "\\",
+    "\u{2028}",
+    "a\u{0}",
+    "a\u{0}\u{0}",
+];
+const NUMBERS: &[&str] = &[
+    "0",
+    "-0",
+    "-0.0",
+    "1",
+    "-1",
+    "1.0",
+    "1.50",
+    "1.5",
+    "100",
+    "1e2",
+    "1E2",
+    "1e21",
+    "1e+21",
+    "1e-7",
+    "0.000001",
+    "5e-324",
+    "1e-400",
+    "9007199254740991",
+    "-9007199254740991",
+    "123456789.25",
+    "1e20",
+    "100000000000000000000.0",
+    "94.5",
+    "2.5e-07",
+    "12",
+    "1.5e300",
+];
+
+impl Maker {
+    fn new(seed: u64) -> Self {
+        let mut random = Random(seed);
+        let white = random.pick(&[0, 0, 0, 1, 3, 40]);
+        let escapes = random.pick(&[0, 0, 0, 2, 30]);
+        let (sorted, odd_numbers) = (random.below(3) > 0, random.below(2) == 0);
+        Self { random, white, escapes, sorted, odd_numbers }
+    }
+
+    fn white(&mut self, out: &mut String) {
+        while self.white > 0 && self.random.below(self.white) == 0 {
+            out.push(self.random.pick(&[' ', '\n', '\t', '\r']));
+            if self.white == 1 && self.random.below(2) == 0 {
+                break;
+            }
+        }
+    }
+
+    fn string(&mut self, text: &str, out: &mut String) {
+        out.push('"');
+        for c in text.chars() {
+            let forced = c < ' ' || c == '"' || c == '\\';
+            let wanted = self.escapes > 0 && self.random.below(self.escapes) == 0;
+            match c {
+                '\n' if !wanted => out.push_str("\\n"),
+                '"' | '\\' if !wanted => out.extend(['\\', c]),
+                _ if forced || wanted => {
+                    for unit in c.encode_utf16(&mut [0; 2]) {
+                        let upper = self.random.below(2) == 0;
+                        out.push_str(&if upper {
+                            format!("\\u{unit:04X}")
+                        } else {
+                            format!("\\u{unit:04x}")
+                        });
+                    }
+                }
+                _ => out.push(c),
+            }
+        }
+        out.push('"');
+    }
+
+    fn number(&mut self, out: &mut String) {
+        if self.odd_numbers {
+            out.push_str(self.random.pick(NUMBERS));
+        } else if self.random.below(2) == 0 {
+            out.push_str(&(self.random.below(2000) as i64 - 1000).to_string());
+        } else {
+            let value = self.random.double();
+            out.push_str(std::str::from_utf8(numbers::ecmascript(value).as_bytes()).unwrap());
+            // `1e+21` stays as it is; what looks like an integer must be one that RFC 8785 carries.
+            if value.abs() > 9e15 && value.abs() < 1e21 {
+                out.push_str(".0");
+            }
+        }
+    }
+
+    fn value(&mut self, depth: u32, out: &mut String) {
+        self.white(out);
+        match self.random.below(if depth > 4 { 4 } else { 7 }) {
+            0 => self.number(out),
+            1 => out.push_str(self.random.pick(&["true", "false", "null"])),
+            2 | 3 => {
+                let text = self.random.pick(NAMES);
+                self.string(text, out);
+            }
+            4 => self.array(depth, out),
+            _ => self.object(depth, out),
+        }
+        self.white(out);
+    }
+
+    fn array(&mut self, depth: u32, out: &mut String) {
+        out.push('[');
+        self.white(out);
+        for number in 0..self.random.below(5) {
+            if number > 0 {
+                out.push(',');
+            }
+            self.value(depth + 1, out);
+        }
+        out.push(']');
+    }
+
+    fn object(&mut self, depth: u32, out: &mut String) {
+        let wanted = self.random.below(8) as usize;
+        let mut names: Vec<&str> = Vec::new();
+        while names.len() < wanted {
+            let name = self.random.pick(NAMES);
+            // Now and then a duplicate.
+            if !names.contains(&name) || self.random.below(500) == 0 {
+                names.push(name);
+            }
+        }
+        if self.sorted {
+            names.sort_by_key(|name| name.encode_utf16().collect::<Vec<_>>());
+        }
+        out.push('{');
+        self.white(out);
+        for (number, name) in names.into_iter().enumerate() {
+            if number > 0 {
+                out.push(',');
+                self.white(out);
+            }
+            self.string(name, out);
+            self.white(out);
+            out.push(':');
+            self.value(depth + 1, out);
+        }
+        out.push('}');
+    }
+}
+
+/// In place or written, with or without a member: always the same bytes, and those of the naive writer.
+#[test]
+fn in_place_and_written_forms_agree_on_random_documents() {
+    let mut random = Random::seeded("in_place_and_written_forms_agree_on_random_documents");
+    let (mut buffers, mut again) = (Buffers::default(), Buffers::default());
+    let mut parser = Parser::new(64);
+    let (mut in_place, mut duplicates, mut cut) = (0, 0, 0);
+    for _ in 0..DOCUMENTS {
+        let seed = random.next();
+        let mut text = String::new();
+        let mut maker = Maker::new(seed);
+        if random.below(8) == 0 {
+            maker.value(0, &mut text);
+        } else {
+            maker.object(0, &mut text);
+        }
+        let text = text.as_bytes();
+        parser.parse(text, |tape| {
+            let tape = tape.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(text)));
+            let nodes = tape.nodes().len() as u64;
+            let node = NodeIndex(if random.below(2) == 0 { 0 } else { random.below(nodes) as u32 });
+            let omit = (0..nodes).map(|_| random.below(nodes)).find(|at| is_member_value(tape, *at as usize));
+            for omit in [None, omit.map(|at| NodeIndex(at as u32))] {
+                let context =
+                    format!("seed {seed} node {node:?} omit {omit:?}: {}", String::from_utf8_lossy(text));
+                again.out.clear();
+                let written = write::append::<Jcs>(tape, text, node, omit, false, &mut again);
+                let form = jcs(tape, text, node, omit, &mut buffers);
+                match form {
+                    Ok(form) => {
+                        assert_eq!(form.pieces().concat(), again.out, "{context}");
+                        in_place += u32::from(form.is_in_place());
+                        cut += u32::from(form.is_in_place() && !form.pieces()[1].is_empty());
+                        if node == NodeIndex(0) && omit.is_none() {
+                            let mut expected = String::new();
+                            naive(&serde_json::from_slice(text).unwrap(), &mut expected);
+                            assert_eq!(String::from_utf8_lossy(&again.out), expected, "{context}");
+                            assert_canonical_text_is_left_in_place(&again.out);
+                        }
+                    }
+                    Err(error) => {
+                        assert_eq!(written, Err(error), "{context}");
+                        duplicates += u32::from(error == Unfit::DuplicateName);
+                    }
+                }
+                again.out.clear();
+                let written = write::append::<Cpython>(tape, text, node, omit, false, &mut again);
+                match cpython(tape, text, node, omit, &mut buffers) {
+                    Ok(form) => assert_eq!(form.pieces().concat(), again.out, "{context}"),
+                    Err(error) => assert_eq!(written, Err(error), "{context}"),
+                }
+            }
+        });
+    }
+    println!("{in_place} in place, {cut} of them in two pieces, {duplicates} with duplicates");
+    assert!(in_place > 1000 && cut > 100 && duplicates > 10, "{in_place} {cut} {duplicates}");
+}
+
+fn is_member_value(tape: Tape<'_>, at: usize) -> bool {
+    let pointer = tape.pointer(NodeIndex(at as u32));
+    // A name has the pointer of its value; the value is the later one. Array items end in digits, which no name does.
+    !pointer.is_empty()
+        && !pointer.ends_with(|c: char| c.is_ascii_digit())
+        && at > 0
+        && tape.pointer(NodeIndex(at as u32 - 1)) == pointer
+}
+
+/// What was written is canonical, so without escapes it has to be recognised.
+fn assert_canonical_text_is_left_in_place(text: &[u8]) {
+    let mut buffers = Buffers::default();
+    Parser::new(64).parse(text, |tape| {
+        // Integral doubles beyond 2^53 print as integers that the form refuses when they are read again.
+        if let Ok(form) = jcs(tape.unwrap(), text, NodeIndex(0), None, &mut buffers) {
+            assert_eq!(form.is_in_place(), !text.contains(&b'\\'), "{}", String::from_utf8_lossy(text));
+            assert_eq!(form.pieces().concat(), text);
+        }
+    });
+}
