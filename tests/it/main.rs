@@ -10,6 +10,7 @@
 mod cases;
 mod cli;
 mod fixtures;
+mod identities;
 mod kafka;
 mod mutations;
 mod own_formats;
