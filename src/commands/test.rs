@@ -62,7 +62,9 @@ impl<'c> RuleSets<'c> {
     /// The rules with a case's settings over those of its format.
     fn with(&self, profile: Profile, format: &str, settings: &RawValue) -> anyhow::Result<Rules> {
         let settings: toml::Table = serde_json::from_str(settings.get()).context("config")?;
-        let sections = toml::Table::from_iter([(format.to_owned(), toml::Value::Table(settings))]);
+        let known = self.strict.formats().iter().find(|known| known.name() == format);
+        let section = known.map_or(format, Compiled::family);
+        let sections = toml::Table::from_iter([(section.to_owned(), toml::Value::Table(settings))]);
         let document = toml::Table::from_iter([("format".to_owned(), toml::Value::Table(sections))]);
         let mut config = self.config.clone();
         config.merge("config", &toml::to_string(&document)?, &|_| None)?;

@@ -62,7 +62,8 @@ impl RuleSets {
     fn of(&mut self, case: &Case<'_>, profile: Profile) -> &Rules {
         let settings = case.config.as_ref().zip(case.format.as_ref());
         let own = settings.map(|(settings, format)| {
-            let document = serde_json::json!({"format": {format: settings}});
+            let section = format.split('-').next().unwrap();
+            let document = serde_json::json!({"format": {section: settings}});
             toml::to_string(&toml::Table::try_from(document).unwrap()).unwrap()
         });
         let own = own.unwrap_or_default();

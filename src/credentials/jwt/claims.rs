@@ -173,7 +173,7 @@ impl Time {
             Node::Static(StaticNode::U64(seconds)) => {
                 Self::At(Timestamp::from_secs(i64::try_from(*seconds).unwrap_or(i64::MAX)))
             }
-            Node::Static(StaticNode::F64(seconds)) => {
+            Node::Static(StaticNode::F64(seconds)) if seconds.is_finite() => {
                 Self::At(Timestamp::from_micros((seconds * 1e6) as i64))
             }
             _ => Self::NotANumber,

@@ -210,6 +210,12 @@ fn claims_are_checked_by_type_and_value() {
         let outcome = with_claims(&claims, &rules(true), |claims| claims.check(&rules(true), NOW));
         assert_eq!(outcome, expected, "{name} {value}");
     }
+    // A number beyond all doubles is no time, also where lifetimes are not limited.
+    let text = r#"{"iss":"alfred-auth.example.com","aud":"alfred-platform-api","exp":1e400}"#;
+    let outcome = Parser::new(64).parse(text.as_bytes(), |tape| {
+        StoredClaims::read(tape.unwrap(), &rules(false)).check(&rules(false), NOW)
+    });
+    assert_eq!(outcome, Err(JwtError::Claims));
     // Without a demand on `iat` none is made; without an issuer or audience to compare with, any is fine.
     let open = TokenRules { issuer: None, audience: None, ..rules(false) };
     let outcome =

@@ -86,8 +86,8 @@ fn broken_feedback(record: &Record<'_>, feedback: NodeIndex) -> Option<NodeIndex
 
 /// The number of a feedback cycle, 1 to 3.
 pub(super) fn cycle_of(record: &Record<'_>, at: NodeIndex) -> Option<u8> {
-    let cycle = record.number_at(at)?;
-    [1, 2, 3].into_iter().find(|number| f64::from(*number) == cycle)
+    let cycle = record.number_at(at).filter(|cycle| cycle.fract() == 0.0 && (1.0..=3.0).contains(cycle))?;
+    Some(cycle as u8)
 }
 
 fn broken_test_approval(

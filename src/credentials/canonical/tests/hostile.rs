@@ -110,6 +110,20 @@ fn strings_are_escaped_as_little_or_as_much_as_the_form_says() {
     assert_eq!(both(&long), [Ok(long.clone()), Ok(long.clone())]);
 }
 
+/// "In place" rests on this: what has to be escaped cannot stand in a payload unescaped.
+#[test]
+fn raw_control_characters_never_reach_the_tape() {
+    for byte in 0..0x20_u8 {
+        for filler in [0, 1, 30, 31, 32, 63, 64, 200] {
+            let mut text = format!("[\"{}", "x".repeat(filler)).into_bytes();
+            text.push(byte);
+            text.extend_from_slice(b"y\"]");
+            let refused = Parser::new(8).parse(&text, |tape| matches!(tape, Err(Malformed::Syntax)));
+            assert!(refused, "{byte:#x} behind {filler} bytes");
+        }
+    }
+}
+
 #[test]
 fn depth_and_width_are_no_trouble() {
     let deep = format!("{}{}{}", "[".repeat(1024), "1", "]".repeat(1024));
