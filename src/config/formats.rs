@@ -14,7 +14,7 @@ use super::choices::{
 use super::entries::{AgentEntry, Detect, Iterations, Jwks, SecretKey, SecretKeys, TaskEntry};
 use super::keys::section;
 use super::peers::Peers;
-use super::read::{Secret, Setting as _, Source};
+use super::read::{Secret, Setting as _, Source, nearest};
 use super::registry::{Names, Registry};
 use super::schema_files::SchemaFiles;
 use super::{ConfigError, Problem};
@@ -53,6 +53,10 @@ macro_rules! formats {
                         $(stringify!($name) => self.$name.read(source, &section, value)?,)*
                         own => {
                             check_name(source, own, value)?;
+                            if !self.custom.contains_key(own) && is_slip(own, value.get_ref()) {
+                                let built_in = Self::BUILT_IN.iter().copied();
+                                return Err(source.unknown("section", "format.", name, built_in));
+                            }
                             let custom = self.custom.entry(own.to_owned()).or_default();
                             custom.read(source, &section, value)?;
                             custom.load(source, &section, value)?;
@@ -399,6 +403,12 @@ fn value_error(source: &Source<'_>, key: &str, found: &str, allowed: &str) -> Co
 fn runs_as_reference(section: &DeValue<'_>) -> bool {
     let preset = section.as_table().and_then(|table| table.get("preset"));
     preset.and_then(|preset| preset.get_ref().as_str()) == Some(AghPreset::Runtime.name())
+}
+
+/// Whether a section is a built-in format's with a slip of the pen, rather than a format of the user's own.
+fn is_slip(name: &str, section: &DeValue<'_>) -> bool {
+    let has_schema = section.as_table().is_some_and(|table| table.contains_key("schema"));
+    !has_schema && nearest(name, Formats::BUILT_IN.iter().copied()).is_some()
 }
 
 /// A name that headers, metrics and file names can carry.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use zeroize::Zeroizing;
 
 use super::{ConfigError, Problem};
 
@@ -71,9 +72,9 @@ impl Place<'_> {
     }
 }
 
-/// A text that is never shown.
+/// A text that is never shown, and wiped when it is dropped.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Secret(String);
+pub struct Secret(Zeroizing<String>);
 
 impl Secret {
     /// The secret itself, for the one place that needs it.
@@ -83,7 +84,7 @@ impl Secret {
     }
 
     pub(super) fn new(text: String) -> Self {
-        Self(text)
+        Self(Zeroizing::new(text))
     }
 
     /// Whether nothing is set.
@@ -103,7 +104,7 @@ impl Setting for Secret {
     const KIND: &'static str = "a text";
     const SECRET: bool = true;
     fn read(value: &DeValue<'_>, place: &mut Place<'_>) -> Option<Self> {
-        value.as_str().and_then(|text| place.fill_in(text)).map(Self)
+        value.as_str().and_then(|text| place.fill_in(text)).map(Self::new)
     }
     fn show(&self) -> String {
         quote(if self.0.is_empty() { "" } else { "(hidden)" })
@@ -268,14 +269,12 @@ impl Source<'_> {
         known: impl Iterator<Item = &'k str>,
     ) -> ConfigError {
         let found = name.get_ref().as_ref();
-        let nearest = known.map(|known| (edit_distance(found, known), known)).min();
-        let suggestion =
-            nearest.filter(|(distance, known)| *distance <= known.len().max(found.len()).div_ceil(2));
+        let suggestion = nearest(found, known);
         self.error(Problem::Unknown {
             what,
             key: format!("{prefix}{found}"),
             line: self.line(name.span()),
-            suggestion: suggestion.map(|(_, known)| format!("{prefix}{known}")),
+            suggestion: suggestion.map(|known| format!("{prefix}{known}")),
         })
     }
 
@@ -340,6 +339,12 @@ pub(super) fn quote(text: &str) -> String {
 /// Whether a librdkafka key holds a secret.
 pub(super) fn looks_secret(key: &str) -> bool {
     ["password", "secret", "pem", "oauthbearer.config", "token"].iter().any(|word| key.contains(word))
+}
+
+/// The known name that is nearest to one that was found, if it is near at all.
+pub(super) fn nearest<'k>(found: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+    let (distance, known) = known.map(|known| (edit_distance(found, known), known)).min()?;
+    (distance <= known.len().max(found.len()).div_ceil(2)).then_some(known)
 }
 
 /// Levenshtein distance, for suggestions.

@@ -155,6 +155,7 @@ impl Custom {
 
     /// Identity by the id.
     pub(super) fn facts(&self, record: &Record<'_>, _: &mut Scratch) -> Facts {
+        let sent = record.node(TIMESTAMP).and_then(|at| self.time(record, at)).unwrap_or_default();
         let id = record.node(ID).and_then(|node| record.value(node));
         let identity = match id {
             Some(Node::String(id)) => Some(digest::identity(&[self.name.as_bytes(), b"text", id.as_bytes()])),
@@ -169,7 +170,8 @@ impl Custom {
         Facts {
             identity,
             content: digest::content_tag(record.payload),
-            keep_until: self.now(record).plus_secs(self.keep_s),
+            // At least as long as a copy could still be fresh.
+            keep_until: self.now(record).plus_secs(self.keep_s).max(sent.plus_secs(self.max_age_s)),
             lifecycle: Lifecycle::None,
         }
     }

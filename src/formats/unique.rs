@@ -12,7 +12,7 @@ thread_local! {
     static RANDOM: RandomState = RandomState::new();
 }
 
-/// The place of the first item that equals an earlier one. `item` gives the n-th item; it is called several times.
+/// The place of the first item that equals an earlier one; `items` are gone through several times.
 pub(super) fn first_repeated<T: Hash + PartialEq>(
     count: usize,
     items: impl Iterator<Item = T> + Clone,

@@ -140,3 +140,35 @@ fn check_says_what_it_did_not_check() {
     assert!(out.contains("(hidden)") && !out.contains("f00d"), "{out}");
     assert!(out.contains("source    reference") || out.contains("source    proposed"), "{out}");
 }
+
+/// Attachments are compared with the files below a directory, and nothing outside of it is read.
+#[test]
+fn attachments_are_looked_up_below_their_root() {
+    let dir = TempDir::new("attachments");
+    let config = fs::read_to_string("tests/cases/tollgate.toml").unwrap();
+    let (before, after) = config.split_once("[format.olympus.files]").unwrap();
+    let after = &after[after.find("\n[").unwrap()..];
+    let before = before.replace("[format.olympus]\n", "[format.olympus]\nattachment_root = \"root\"\n");
+    let config = dir.write("tollgate.toml", format!("{before}{after}"));
+    let root = dir.path().join("root");
+    fs::create_dir_all(root.join(".artifacts/plans")).unwrap();
+    let envelope = "tests/fixtures/olympus/strict/valid/signed-with-plan.json";
+    let check = || {
+        let config = config.to_str().unwrap();
+        let options =
+            ["check", "--json", "--profile", "strict", "--as-of", "2026-03-03T12:00:00Z", "--config", config];
+        let (_, out, err) = run(&[&options[..], &[envelope]].concat());
+        let line: serde_json::Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{err}"));
+        (line["reason"].as_str().unwrap().to_owned(), line["unchecked"].to_string())
+    };
+    let unchecked = "[\"attachment-content\"]";
+    assert_eq!(check(), ("ok".to_owned(), unchecked.to_owned()), "no such file");
+    let plan = root.join(".artifacts/plans/42-feature.md");
+    fs::write(&plan, "# plan 42\n").unwrap();
+    assert_eq!(check(), ("ok".to_owned(), "[]".to_owned()));
+    fs::write(&plan, "# plan 43\n").unwrap();
+    assert_eq!(check().0, "hash-mismatch");
+    fs::remove_file(&plan).unwrap();
+    std::os::unix::fs::symlink(dir.write("outside.md", "# plan 43\n"), &plan).unwrap();
+    assert_eq!(check(), ("ok".to_owned(), unchecked.to_owned()), "a link that leads outside is not followed");
+}

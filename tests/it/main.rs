@@ -13,6 +13,7 @@ mod changes;
 mod cli;
 mod facts;
 mod fixtures;
+mod identities;
 mod kafka;
 mod mutations;
 mod own_formats;

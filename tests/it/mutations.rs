@@ -191,3 +191,34 @@ fn a_member_that_stands_twice_is_found_at_every_place() {
         }
     }
 }
+
+/// A record of a megabyte with tens of thousands of items costs no more than its size: no rule compares each with each.
+#[test]
+fn no_rule_is_slow_on_large_records() {
+    let mut bench = Bench::new(Profile::Strict);
+    let large = |item: &dyn Fn(usize) -> Value| Value::Array((0..15_000).map(item).collect());
+    let mut olympus = valid_fixture("olympus/strict/valid/signed-with-plan.json");
+    olympus["context_attachments"] = large(&|n| json!({"type": "source_file", "path": format!("f{n}")}));
+    let mut output = valid_fixture("humaninloop-output/strict/valid/failed-and-retries.json");
+    output["artifacts"] = large(&|n| json!({"path": format!("f{n}"), "operation": "create", "content": ""}));
+    let mut inputs = valid_fixture("bluelabel/strict/valid/inputs.json");
+    let input = |n: usize| json!({"id": format!("i{n}"), "type": "string", "description": ""});
+    inputs["payload"]["requested_inputs"] = large(&input);
+    let mut options = valid_fixture("bluelabel/strict/valid/inputs.json");
+    options["payload"]["requested_inputs"][0]["options"] = large(&|n| json!(n));
+    for (envelope, wanted) in
+        [(olympus, Some(Reason::HashMissing)), (output, None), (inputs, None), (options, None)]
+    {
+        let text = envelope.to_string();
+        let started = std::time::Instant::now();
+        let reason = bench.verdict(&text).reason;
+        let spent = started.elapsed();
+        assert_eq!(reason, wanted);
+        assert!(spent.as_secs() < 5, "{spent:?} for {} bytes", text.len());
+    }
+}
+
+fn valid_fixture(path: &str) -> Value {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    serde_json::from_slice(&fs::read(root.join(path)).unwrap()).unwrap()
+}

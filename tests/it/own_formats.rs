@@ -173,3 +173,13 @@ fn errors_name_file_key_found_and_allowed() {
     let err = error("own-e9", topics, SCHEMA);
     assert!(err.contains("format.orders.detect.topics") && err.contains("agh"), "{err}");
 }
+
+#[test]
+fn the_example_works() {
+    let output = tollgate()
+        .args(["check", "--config", "configs/examples/own-format.toml", "configs/examples/order.json"])
+        .output()
+        .unwrap();
+    let out = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && out.contains("accepted  (orders, profile page)"), "{out}");
+}

@@ -1,4 +1,4 @@
-//! The examples on our own pages of the formats, `configs/formats/NAME.md`: the words behind `json` say what each must get.
+//! The examples on our own pages of the formats, `configs/schemas/NAME.md`: the words behind `json` say what each must get.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use tollgate::judge::{Input, Judge, NoWatch, Payload, Rules};
 
 #[test]
 fn our_pages_print_true_examples() {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("configs/formats");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("configs/schemas");
     let mut config = Config::default();
     config.rules.profile = Profile::Strict;
     let rules = Rules::compile(&config).unwrap();

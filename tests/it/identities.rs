@@ -1,0 +1,145 @@
+//! What the gate learns of accepted records of olympus, humaninloop, bluelabel and the user's formats: which are the same,
+//! and how long that matters.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tollgate::clock::Timestamp;
+use tollgate::config::{Config, Profile};
+use tollgate::formats::{Binding, Facts, Lifecycle};
+use tollgate::judge::{Input, Judge, NoWatch, Payload, Rules};
+
+struct Bench {
+    rules: Rules,
+    judge: Judge,
+}
+
+impl Bench {
+    fn new(profile: Profile) -> Self {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut config = Config::load(&root.join("tests/cases/tollgate.toml")).unwrap();
+        let own = "[format.orders]\nschema = \"schemas/order.json\"\nid = \"/id\"\ntimestamp = \"/sent_at\"\n\
+                   detect = { member = \"kind\", equals = \"order\" }\nmax_age_s = 90\ndedup_keep_s = 60\n";
+        let examples = root.join("configs/examples/none.toml");
+        config.merge(examples.to_str().unwrap(), own, &|_| None).unwrap();
+        config.rules.profile = profile;
+        let rules = Rules::compile(&config).unwrap();
+        let mut judge = Judge::new(&rules);
+        judge.make_facts();
+        Self { rules, judge }
+    }
+
+    fn facts(&mut self, envelope: &Value, key: &[u8], now: &str) -> Facts {
+        let payload = envelope.to_string();
+        let now = Timestamp::from_rfc3339(now);
+        let input = Input { payload: Payload::Bytes(payload.as_bytes()), key: Some(key), now };
+        let verdict = self.judge.judge(&self.rules, Binding::Auto, input, &mut Vec::new(), &mut NoWatch);
+        assert_eq!(verdict.reason, None, "{payload}");
+        *self.judge.facts().unwrap()
+    }
+}
+
+fn fixture(path: &str) -> Value {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    serde_json::from_slice(&fs::read(root.join(path)).unwrap()).unwrap()
+}
+
+fn with(envelope: &Value, pointer: &str, value: Value) -> Value {
+    let mut changed = envelope.clone();
+    *changed.pointer_mut(pointer).unwrap() = value;
+    changed
+}
+
+fn at(text: &str) -> Timestamp {
+    Timestamp::from_rfc3339(text).unwrap()
+}
+
+const NOON: &str = "2026-03-03T12:00:00Z";
+
+#[test]
+fn olympus_is_told_by_its_message_id() {
+    let mut bench = Bench::new(Profile::Strict);
+    let envelope = fixture("olympus/strict/valid/signed-with-plan.json");
+    let first = bench.facts(&envelope, b"", NOON);
+    assert!(first.identity.is_some());
+    assert_eq!(bench.facts(&envelope, b"other key", NOON), first);
+    assert_eq!(first.keep_until, at("2026-03-04T12:00:00Z"));
+    // Scheme v1 does not sign the parent: the same id with other content.
+    let parent = "msg-00000001-1111-4222-8333-000000000001";
+    let other = bench.facts(&with(&envelope, "/authentication/parent_message_id", json!(parent)), b"", NOON);
+    assert_eq!(other.identity, first.identity);
+    assert_ne!(other.content, first.content);
+    let (Lifecycle::Olympus { work, message, parent, mac, .. }, Lifecycle::Olympus { parent: of_other, .. }) =
+        (first.lifecycle, other.lifecycle)
+    else {
+        panic!("{first:?}");
+    };
+    assert!(parent.is_none() && of_other.is_some() && mac.is_some() && work != message);
+    let id = with(&envelope, "/envelope/message_id", json!("msg-00000002-1111-4222-8333-000000000002"));
+    let copy = bench.facts(&id, b"", NOON);
+    assert_ne!(copy.identity, first.identity);
+    let Lifecycle::Olympus { mac: of_copy, .. } = copy.lifecycle else { panic!("{copy:?}") };
+    assert_eq!(of_copy, mac, "a captured message under another id has the same MAC");
+    // A timestamp ahead of the clock keeps the id longer: as long as a copy could be fresh.
+    let ahead =
+        bench.facts(&with(&envelope, "/envelope/timestamp", json!("2026-03-03T12:05:00Z")), b"", NOON);
+    assert_eq!(ahead.keep_until, at("2026-03-04T12:05:00Z"));
+}
+
+#[test]
+fn humaninloop_is_told_by_content_under_its_key() {
+    let mut bench = Bench::new(Profile::Strict);
+    let input = fixture("humaninloop-input/strict/valid/validate.json");
+    let first = bench.facts(&input, b"run-1", NOON);
+    assert_eq!(
+        bench.facts(&with(&input, "/context/iteration", json!(1.0)), b"run-1", NOON),
+        first,
+        "1 is 1.0"
+    );
+    assert_ne!(
+        bench.facts(&with(&input, "/context/iteration", json!(2)), b"run-1", NOON).identity,
+        first.identity
+    );
+    assert_ne!(bench.facts(&input, b"run-2", NOON).identity, first.identity);
+    assert_eq!(first.keep_until, at("2026-03-04T12:00:00Z"));
+    let output = fixture("humaninloop-output/strict/valid/failed-and-retries.json");
+    assert_eq!(bench.facts(&output, b"run-1", NOON).keep_until, at("2026-03-03T12:10:00Z"));
+}
+
+#[test]
+fn a_retry_of_bluelabel_is_the_same_message_with_a_count() {
+    let mut bench = Bench::new(Profile::Strict);
+    let mut envelope = fixture("bluelabel/strict/valid/result.json");
+    let logical = |facts: Facts| match facts.lifecycle {
+        Lifecycle::Bluelabel { logical, retry_count } => (logical, retry_count),
+        other => panic!("{other:?}"),
+    };
+    let first = bench.facts(&envelope, b"", NOON);
+    assert_eq!(logical(first).1, 0, "absent is 0");
+    envelope["retry_count"] = json!(2);
+    envelope["timestamp"] = json!("2026-03-03T12:01:00Z");
+    let retry = bench.facts(&envelope, b"", NOON);
+    assert_ne!(retry.identity, first.identity);
+    assert_eq!(logical(retry), (logical(first).0, 2));
+    envelope["task_id"] = json!("OTHER");
+    assert_ne!(logical(bench.facts(&envelope, b"", NOON)).0, logical(first).0);
+}
+
+#[test]
+fn the_users_formats_are_told_by_their_id() {
+    let mut bench = Bench::new(Profile::Page);
+    let order = json!({
+        "kind": "order", "id": "ord-1", "sent_at": NOON, "items": [{"article": "a", "count": 1}], "signature": "",
+    });
+    let first = bench.facts(&order, b"", NOON);
+    let other = bench.facts(&with(&order, "/items/0/count", json!(2)), b"", NOON);
+    assert_eq!(other.identity, first.identity);
+    assert_ne!(other.content, first.content);
+    assert_ne!(bench.facts(&with(&order, "/id", json!("ord-2")), b"", NOON).identity, first.identity);
+    assert_eq!(
+        first.keep_until,
+        at("2026-03-03T12:01:30Z"),
+        "a copy is fresh for longer than ids are kept at least"
+    );
+}
