@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use tollgate::clock::Timestamp;
 use tollgate::config::{Config, Profile};
 use tollgate::judge::{Input, Judge, NoWatch, Payload, Rules, explain};
+use tollgate::verdict::Reason;
 
 fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases")
@@ -169,11 +170,7 @@ fn a_secret_that_is_found_is_not_shown() {
         let binding = rules.binding("agh").unwrap();
         let explained =
             explain(&mut Judge::new(&rules), &rules, binding, Payload::Bytes(envelope.as_bytes()));
-        assert_eq!(
-            explained.verdict.reason.map(|reason| reason.code()),
-            Some("payload-contract"),
-            "{envelope}"
-        );
+        assert_eq!(explained.verdict.reason.map(Reason::code), Some("payload-contract"), "{envelope}");
         assert!(!format!("{:?}", explained.findings).contains("hunter2"), "{:?}", explained.findings);
     }
 }
