@@ -14,34 +14,42 @@ use crate::tape::{Node, StaticNode, Tape};
 /// Adds up the tokens of a compact payload; `false` if it is not compact.
 ///
 /// `before` gets the sum in front of each node, and the whole sum at last: so the difference of two places is the length
-/// of what stands between them, brackets, colons and commas of its own included.
-pub(super) fn add_up<F: Form>(tape: Tape<'_>, payload: &[u8], before: &mut Vec<u32>) -> bool {
+/// of what stands between them, brackets, colons and commas of its own included. `objects` gets the nodes of all objects.
+pub(super) fn add_up<F: Form>(
+    tape: Tape<'_>,
+    payload: &[u8],
+    before: &mut Vec<u32>,
+    objects: &mut Vec<u32>,
+) -> bool {
     before.clear();
+    objects.clear();
     before.reserve(tape.nodes().len() + 1);
     let mut sum = 0_usize;
     let mut behind_double = None;
     for (at, node) in tape.nodes().iter().enumerate() {
         before.push(sum as u32);
-        let bytes = match node {
-            Node::String(text) => text.len() + 2,
+        // PERF: most nodes are strings, and a jump by kind is guessed wrong more often than this one.
+        if let Node::String(text) = node {
+            sum += text.len() + 2;
+            continue;
+        }
+        sum += match node {
             // Brackets, a colon for each member, a comma between two.
-            Node::Object { len, .. } => (2 * len + 1).max(2),
-            Node::Array { len, .. } => (len + 1).max(2),
-            Node::Static(StaticNode::Null | StaticNode::Bool(true)) => 4,
-            Node::Static(StaticNode::Bool(false)) => 5,
-            Node::Static(StaticNode::I64(value)) if value.unsigned_abs() <= F::INTEGER_MAX => {
-                digits(value.unsigned_abs()) + usize::from(*value < 0)
+            Node::Object { len, .. } => {
+                objects.push(at as u32);
+                (2 * len + 1).max(2)
             }
-            Node::Static(StaticNode::U64(value)) if *value <= F::INTEGER_MAX => digits(*value),
-            Node::Static(StaticNode::I64(_) | StaticNode::U64(_)) => return false,
+            Node::Array { len, .. } => (len + 1).max(2),
             Node::Static(StaticNode::F64(value)) => {
-                let Some(bytes) = double_bytes::<F>(tape, payload, at, *value, &mut behind_double) else {
-                    return false;
-                };
+                let bytes = double_bytes::<F>(tape, payload, at, *value, &mut behind_double);
+                let Some(bytes) = bytes else { return false };
                 bytes
             }
+            _ => match scalar_bytes::<F>(node) {
+                Some(bytes) => bytes,
+                None => return false,
+            },
         };
-        sum += bytes;
     }
     before.push(sum as u32);
     sum == payload.trim_ascii_end().len()
@@ -66,7 +74,7 @@ fn double_bytes<F: Form>(
     if let Some(text) = wide_text(tape, payload, at) {
         return (F::CARRIES_WIDE_INTEGERS && is_integer(text)).then_some(text.len());
     }
-    let start = double_start(tape, payload, at, *behind)?;
+    let start = double_start::<F>(tape, payload, at, *behind)?;
     let text = F::double(value);
     let rest = payload.get(start..)?.strip_prefix(text.as_bytes())?;
     *behind = match rest.first() {
@@ -79,7 +87,12 @@ fn double_bytes<F: Form>(
 }
 
 /// Where the double at a node begins: counted from the last place that is known, over integers and words alone.
-fn double_start(tape: Tape<'_>, payload: &[u8], at: usize, behind: Option<(usize, usize)>) -> Option<usize> {
+fn double_start<F: Form>(
+    tape: Tape<'_>,
+    payload: &[u8],
+    at: usize,
+    behind: Option<(usize, usize)>,
+) -> Option<usize> {
     let nodes = tape.nodes();
     let is_behind = |at: usize| behind.is_some_and(|(node, _)| node == at);
     let mut first = at;
@@ -99,7 +112,7 @@ fn double_start(tape: Tape<'_>, payload: &[u8], at: usize, behind: Option<(usize
         (_, [.., last]) => behind_string(last)?,
     };
     for node in nodes.get(first..at)? {
-        start += scalar_bytes(node)? + 1;
+        start += scalar_bytes::<F>(node)? + 1;
         if payload.get(start - 1) != Some(&b',') {
             return None;
         }
@@ -108,13 +121,16 @@ fn double_start(tape: Tape<'_>, payload: &[u8], at: usize, behind: Option<(usize
     (start == 0 || matches!(payload.get(start - 1), Some(b',' | b':' | b'['))).then_some(start)
 }
 
-/// The length of an integer or a word.
-fn scalar_bytes(node: &Node<'_>) -> Option<usize> {
+/// The length of an integer that the form carries, or of a word.
+fn scalar_bytes<F: Form>(node: &Node<'_>) -> Option<usize> {
+    let integer = |magnitude: u64| (magnitude <= F::INTEGER_MAX).then(|| digits(magnitude));
     match node {
         Node::Static(StaticNode::Null | StaticNode::Bool(true)) => Some(4),
         Node::Static(StaticNode::Bool(false)) => Some(5),
-        Node::Static(StaticNode::I64(value)) => Some(digits(value.unsigned_abs()) + usize::from(*value < 0)),
-        Node::Static(StaticNode::U64(value)) => Some(digits(*value)),
+        Node::Static(StaticNode::I64(value)) => {
+            Some(integer(value.unsigned_abs())? + usize::from(*value < 0))
+        }
+        Node::Static(StaticNode::U64(value)) => integer(*value),
         _ => None,
     }
 }

@@ -47,7 +47,7 @@ impl Form for Jcs {
 
     #[inline]
     fn rank(head: u64) -> u64 {
-        if head & HIGH_BITS == 0 { head } else { u64::from_be_bytes(head.to_be_bytes().map(utf16_rank)) }
+        if head & HIGH_BITS == 0 { head } else { rank_beyond_ascii(head) }
     }
 
     fn compare(left: &str, right: &str) -> Ordering {
@@ -133,6 +133,11 @@ fn head(bytes: &[u8]) -> u64 {
         [] => [0; 4],
     };
     u64::from(u32::from_be_bytes(head)) << 32
+}
+
+#[cold]
+fn rank_beyond_ascii(head: u64) -> u64 {
+    u64::from_be_bytes(head.to_be_bytes().map(utf16_rank))
 }
 
 /// A byte's place in the order of UTF-16: the first bytes of code points beyond U+FFFF (0xF0 to 0xF4) come before

@@ -54,26 +54,26 @@ impl<'a, 't> Compact<'a, '_, 't> {
         }
     }
 
-    /// Lists the objects within `nodes` whose members are not in order; returns the one that has to lose a member, if
-    /// it is in order otherwise.
-    pub(super) fn list_disordered<F: Form>(
+    /// Keeps of the `objects` those within `nodes` whose members are not in order; returns the one that has to lose a
+    /// member, if it is in order otherwise.
+    pub(super) fn keep_disordered<F: Form>(
         self,
-        nodes: Range<usize>,
-        disordered: &mut Vec<u32>,
+        nodes: &Range<usize>,
+        objects: &mut Vec<u32>,
     ) -> Option<u32> {
-        disordered.clear();
         let mut loses = None;
-        for (at, node) in nodes.clone().zip(self.tape.nodes().get(nodes).unwrap_or_default()) {
-            if let Node::Object { len, .. } = *node
-                && (len > 1 || at + 2 == self.omit)
-            {
-                match self.is_ordered::<F>(at, len) {
-                    None => disordered.push(at as u32),
-                    Some(true) => loses = Some(at as u32),
-                    Some(false) => {}
-                }
+        objects.retain(|object| {
+            let at = *object as usize;
+            let Some(Node::Object { len, .. }) = self.tape.nodes().get(at) else { return false };
+            if !nodes.contains(&at) || (*len < 2 && at + 2 != self.omit) {
+                return false;
             }
-        }
+            let ordered = self.is_ordered::<F>(at, *len);
+            if ordered == Some(true) {
+                loses = Some(*object);
+            }
+            ordered.is_none()
+        });
         loses
     }
 

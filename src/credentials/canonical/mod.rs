@@ -51,7 +51,7 @@ pub struct Buffers {
     places: Vec<u32>,
     /// The length of a compact payload in front of each node.
     before: Vec<u32>,
-    /// Objects whose members are not in order.
+    /// Objects; then those whose members are not in order.
     disordered: Vec<u32>,
     /// What is still to do while members are put in order.
     rearranged: Vec<rearrange::Frame>,
@@ -160,7 +160,7 @@ fn append<'a, F: Form>(
     buffers: &mut Buffers,
 ) -> Result<Option<[&'a [u8]; 2]>, Unfit> {
     let plain = F::leaves_strings_alone(payload);
-    if !plain || !compact::add_up::<F>(tape, payload, &mut buffers.before) {
+    if !plain || !compact::add_up::<F>(tape, payload, &mut buffers.before, &mut buffers.disordered) {
         write::append::<F>(tape, payload, node, omit, plain, buffers)?;
         return Ok(None);
     }
@@ -174,7 +174,7 @@ fn append<'a, F: Form>(
     };
     let Buffers { out, before, disordered, members, rearranged, .. } = buffers;
     let compact = Compact { tape, payload, before, omit: omit_at };
-    let loses = compact.list_disordered::<F>(nodes.clone(), disordered);
+    let loses = compact.keep_disordered::<F>(&nodes, disordered);
     if disordered.is_empty() {
         return Ok(compact.pieces(value, loses.is_some()));
     }
