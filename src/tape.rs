@@ -34,6 +34,8 @@ pub struct Wide {
 pub struct Tape<'a> {
     nodes: &'a [Node<'a>],
     wide: &'a [Wide],
+    /// The address of the payload's copy, in which the strings stand.
+    origin: usize,
 }
 
 impl<'a> Tape<'a> {
@@ -47,6 +49,15 @@ impl<'a> Tape<'a> {
     #[must_use]
     pub fn wide(self) -> &'a [Wide] {
         self.wide
+    }
+
+    /// Where a string or name of this tape begins in the payload, behind its opening quote.
+    ///
+    /// simd-json leaves strings where they stand, also where it unescapes them: they get shorter, but stay.
+    #[inline]
+    #[must_use]
+    pub fn place(self, text: &str) -> usize {
+        text.as_ptr().addr().wrapping_sub(self.origin)
     }
 
     /// The JSON pointer of a node, for people; see [`Self::write_pointer`].
@@ -139,6 +150,10 @@ impl Parser {
         let Self { scratch, buffers, nodes, wide } = self;
         let mut tape = std::mem::replace(nodes, simd_json::Tape(Vec::new())).reset();
         wide.clear();
+        // With its room made, the copy's memory stays where it is.
+        scratch.clear();
+        scratch.reserve(payload.len());
+        let origin = scratch.as_ptr().addr();
         let outcome = match refill(scratch, payload, buffers, &mut tape) {
             Err(simd_json::ErrorType::InvalidNumber) => {
                 // The first tape borrows `scratch`; start over with a fresh borrow of both.
@@ -153,7 +168,7 @@ impl Parser {
                     *nodes = last.reset();
                     return result;
                 }
-                let result = then(Ok(Tape { nodes: &again.0, wide }));
+                let result = then(Ok(Tape { nodes: &again.0, wide, origin }));
                 *nodes = again.reset();
                 return result;
             }
@@ -167,7 +182,7 @@ impl Parser {
             }
             Ok(()) => Ok(()),
         };
-        let result = then(outcome.map(|()| Tape { nodes: &tape.0, wide }));
+        let result = then(outcome.map(|()| Tape { nodes: &tape.0, wide, origin }));
         *nodes = tape.reset();
         result
     }
@@ -422,6 +437,37 @@ mod tests {
         assert_eq!(digits, ["123456789012345678901234567890", "-9223372036854775809"]);
         assert_eq!(wide.iter().map(|wide| wide.node.0).collect::<Vec<_>>(), [6, 9]);
         assert!(nodes.contains("1.2345678901234568e29"), "{nodes}");
+    }
+
+    #[test]
+    fn strings_know_their_place_in_the_payload() {
+        let long = "x".repeat(200);
+        for text in [
+            format!(r#"{{"a":"bc", "d\n" : ["x\u00e9y","z", "\"q","{long}\t{long}"],"":""}}"#),
+            format!(r#"{{"n":123456789012345678901234567890,"a":"bc","\u0041":"{long}"}}"#),
+        ] {
+            let mut parser = Parser::new(64);
+            // A warm parser, too.
+            for _ in 0..2 {
+                parser.parse(text.as_bytes(), |tape| {
+                    let tape = tape.unwrap();
+                    let mut places = tape.nodes().iter().filter_map(|node| match node {
+                        Node::String(string) => Some((tape.place(string), *string)),
+                        _ => None,
+                    });
+                    let mut at = 0;
+                    while let Some(quote) = text[at..].find('"') {
+                        let start = at + quote;
+                        let end = string_end(text.as_bytes(), start).unwrap();
+                        let (place, string) = places.next().unwrap();
+                        assert_eq!(place, start + 1);
+                        assert_eq!(serde_json::from_str::<String>(&text[start..end]).unwrap(), string);
+                        at = end;
+                    }
+                    assert_eq!(places.next(), None);
+                });
+            }
+        }
     }
 
     #[test]

@@ -151,13 +151,11 @@ fn olympus_bytes<'a>(
     payload: &'a [u8],
     envelope: &Olympus<'_>,
     buffers: &'a mut canonical::Buffers,
-) -> Result<[&'a [u8]; 3], Unfit> {
+) -> Result<[&'a [u8]; 2], Unfit> {
     if scheme == OlympusScheme::V2 {
-        let [head, tail] = canonical::jcs(tape, payload, NodeIndex(0), envelope.signature, buffers)?.pieces();
-        return Ok([head, tail, &[]]);
+        return Ok(canonical::jcs(tape, payload, NodeIndex(0), envelope.signature, buffers)?.pieces());
     }
     // The names of the five members are in order already, so the wrapper is written around the payload's form.
-    let in_place = canonical::cpython_in_place(tape, payload, envelope.payload, buffers);
     buffers.out.clear();
     let text = |name: &[u8], text: &str, out: &mut Vec<u8>| {
         out.extend_from_slice(name);
@@ -166,15 +164,11 @@ fn olympus_bytes<'a>(
     text(b"{\"correlation_id\":", envelope.correlation_id, &mut buffers.out);
     text(b",\"message_type\":", envelope.message_type, &mut buffers.out);
     buffers.out.extend_from_slice(b",\"payload\":");
-    if in_place.is_none() {
-        canonical::append_cpython(tape, payload, envelope.payload, buffers)?;
-    }
-    let split = buffers.out.len();
+    canonical::append_cpython(tape, payload, envelope.payload, buffers)?;
     text(b",\"source_agent\":", envelope.source_agent, &mut buffers.out);
     text(b",\"target_agent\":", envelope.target_agent, &mut buffers.out);
     buffers.out.push(b'}');
-    let (head, tail) = buffers.out.split_at_checked(split).unwrap_or((&buffers.out, &[]));
-    Ok([head, in_place.unwrap_or_default(), tail])
+    Ok([&buffers.out, &[]])
 }
 
 /// The keys of Alfred.

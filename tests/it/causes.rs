@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use tollgate::clock::Timestamp;
 use tollgate::config::{Config, Profile};
 use tollgate::judge::{Input, Judge, NoWatch, Payload, Rules, explain};
+use tollgate::verdict::Reason;
 
 fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases")
@@ -62,7 +63,8 @@ impl RuleSets {
     fn of(&mut self, case: &Case<'_>, profile: Profile) -> &Rules {
         let settings = case.config.as_ref().zip(case.format.as_ref());
         let own = settings.map(|(settings, format)| {
-            let document = serde_json::json!({"format": {format: settings}});
+            let section = format.split('-').next().unwrap();
+            let document = serde_json::json!({"format": {section: settings}});
             toml::to_string(&toml::Table::try_from(document).unwrap()).unwrap()
         });
         let own = own.unwrap_or_default();
@@ -118,8 +120,8 @@ fn the_causes_of_agh_are_the_classes_of_its_cases() {
             let input = Input { payload: Payload::Bytes(&payload), key: None, now: case.now() };
             let binding = rules.binding("agh").unwrap();
             let verdict = Judge::new(rules).judge(rules, binding, input, &mut Vec::new(), &mut NoWatch);
-            let cause = verdict.reason.map_or("ok", |reason| reason.code());
-            assert_eq!(cause, class.replace('_', "-"), "{}: {}", file.display(), case.name);
+            let code = verdict.reason.map_or("ok", |reason| reason.code());
+            assert_eq!(code, class.replace('_', "-"), "{}: {}", file.display(), case.name);
             compared += 1;
         }
     }
@@ -148,5 +150,65 @@ fn fast_and_explaining_path_agree_on_every_case() {
                 assert_eq!(first, verdict.reason, "{shown}");
             }
         }
+    }
+}
+
+/// A scan that finds a secret must not spread it.
+#[test]
+fn a_secret_that_is_found_is_not_shown() {
+    let mut config = Config::default();
+    config.format.agh.secret_scan = true;
+    let rules = Rules::compile(&config).unwrap();
+    for secret in [
+        r#""body":{"text":"x","notes":["token: hunter2"]}"#,
+        r#""body":{"text":"x","password":"hunter2"}"#,
+        r#""body":{"text":"x"},"ext":{"acme":"Bearer hunter2"}"#,
+    ] {
+        let envelope = format!(
+            r#"{{"protocol":"agh-network/v0","id":"m","workspace_id":"w","kind":"say","channel":"c","surface":"thread","thread_id":"t","from":"a","ts":1,{secret}}}"#
+        );
+        let binding = rules.binding("agh").unwrap();
+        let explained =
+            explain(&mut Judge::new(&rules), &rules, binding, Payload::Bytes(envelope.as_bytes()));
+        assert_eq!(explained.verdict.reason.map(Reason::code), Some("payload-contract"), "{envelope}");
+        assert!(!format!("{:?}", explained.findings).contains("hunter2"), "{:?}", explained.findings);
+    }
+}
+
+/// Work stays in proportion to the payload, whatever fills it: without optimisation and on a busy machine this takes
+/// seconds, while comparing each with each would take minutes.
+#[test]
+fn large_hostile_envelopes_do_not_stop_a_worker() {
+    let mut config = Config::default();
+    config.rules.profile = Profile::Strict;
+    config.format.agh.secret_scan = true;
+    let rules = Rules::compile(&config).unwrap();
+    let binding = rules.binding("agh").unwrap();
+    let head = r#"{"protocol":"agh-network/v0","id":"m","workspace_id":"w","channel":"c","surface":"thread","thread_id":"t","from":"a","ts":1,"#;
+    let many =
+        |count: usize, piece: &dyn Fn(usize) -> String| (0..count).map(piece).collect::<Vec<_>>().join(",");
+    let requirements = many(90_000, &|n| format!("\"r{n:x}\""));
+    let capability = r#""id":"i","summary":"s","outcome":"o","digest":"sha256:0""#;
+    let envelopes = [
+        format!(
+            r#"{head}"kind":"say","body":{{"text":"x"}},{}}}"#,
+            many(80_000, &|n| format!("\"m{n:x}\":0"))
+        ),
+        format!(
+            r#"{head}"kind":"capability","body":{{"capability":{{{capability},"requirements":[{requirements}]}}}}}}"#
+        ),
+        format!(r#"{head}"kind":"say","body":{{"text":"{}"}}}}"#, "token authorization\\t ".repeat(40_000)),
+        format!(
+            r#"{head}"kind":"say","body":{{"text":"{}"}}}}"#,
+            "token:[REDACTED] \\\"token ".repeat(30_000)
+        ),
+        format!(r#"{head}"kind":"say","body":{{"text":"{}"}}}}"#, "\\\"token\\\":".repeat(70_000)),
+        format!(r#"{head}"kind":"say","body":{{"text":"{}"}}}}"#, "'secret_binding' : ".repeat(50_000)),
+    ];
+    for envelope in envelopes {
+        assert!(envelope.len() > 400_000 && envelope.len() <= 1 << 20, "{}", envelope.len());
+        let started = std::time::Instant::now();
+        let _ = explain(&mut Judge::new(&rules), &rules, binding, Payload::Bytes(envelope.as_bytes()));
+        assert!(started.elapsed().as_secs() < 30, "{:?}: {}", started.elapsed(), &envelope[..300]);
     }
 }

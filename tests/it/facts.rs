@@ -51,11 +51,11 @@ fn say() -> Value {
 }
 
 fn with(envelope: &Value, changes: &Value) -> Value {
-    let mut changed = envelope.clone();
+    let mut envelope = envelope.clone();
     for (name, value) in changes.as_object().unwrap() {
-        changed[name] = value.clone();
+        envelope[name] = value.clone();
     }
-    changed
+    envelope
 }
 
 #[test]

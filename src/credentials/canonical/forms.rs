@@ -16,8 +16,14 @@ pub(super) trait Form {
     const CARRIES_WIDE_INTEGERS: bool;
     /// Whether every string stands in such a payload exactly as this form writes it.
     fn leaves_strings_alone(payload: &[u8]) -> bool;
-    /// A key of a name's first bytes: where two keys differ, they are in the order of their names.
-    fn key(name: &str) -> u64;
+    /// Turns a name's first eight bytes, filled up with zeros, into a key: where two keys differ, they are in the order
+    /// of their names.
+    fn rank(head: u64) -> u64;
+    /// The key of a name.
+    #[inline]
+    fn key(name: &str) -> u64 {
+        Self::rank(head(name.as_bytes()))
+    }
     /// The order of names.
     fn compare(left: &str, right: &str) -> Ordering;
     /// Writes what stands between the quotes.
@@ -40,10 +46,8 @@ impl Form for Jcs {
     }
 
     #[inline]
-    fn key(name: &str) -> u64 {
-        let head = head(name.as_bytes());
-        let key = u64::from_be_bytes(head);
-        if key & HIGH_BITS == 0 { key } else { u64::from_be_bytes(head.map(utf16_rank)) }
+    fn rank(head: u64) -> u64 {
+        if head & HIGH_BITS == 0 { head } else { rank_beyond_ascii(head) }
     }
 
     fn compare(left: &str, right: &str) -> Ordering {
@@ -58,6 +62,7 @@ impl Form for Jcs {
         write_escaped(
             text,
             out,
+            may_hold_special,
             |byte| byte < 0x20 || byte == b'"' || byte == b'\\',
             |rest, out| {
                 let (byte, rest) = rest.split_first()?;
@@ -84,8 +89,8 @@ impl Form for Cpython {
     }
 
     #[inline]
-    fn key(name: &str) -> u64 {
-        u64::from_be_bytes(head(name.as_bytes()))
+    fn rank(head: u64) -> u64 {
+        head
     }
 
     fn compare(left: &str, right: &str) -> Ordering {
@@ -94,7 +99,8 @@ impl Form for Cpython {
 
     fn write_escaped(text: &str, out: &mut Vec<u8>) {
         let escape = |byte: u8| !(0x20..0x7F).contains(&byte) || byte == b'"' || byte == b'\\';
-        write_escaped(text, out, escape, |rest, out| {
+        let may_hold = |chunk: u64| may_hold_special(chunk) || chunk & HIGH_BITS != 0 || holds_delete(chunk);
+        write_escaped(text, out, may_hold, escape, |rest, out| {
             let text = std::str::from_utf8(rest.get(..first_char_bytes(rest))?).ok()?;
             for unit in text.chars().next()?.encode_utf16(&mut [0; 2]) {
                 write_short_or_hex(*unit, out);
@@ -110,17 +116,30 @@ impl Form for Cpython {
 
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 
-/// The first eight bytes, filled up with zeros.
+/// The first eight bytes, filled up with zeros; the first byte counts most.
 #[inline]
-fn head(bytes: &[u8]) -> [u8; 8] {
+fn head(bytes: &[u8]) -> u64 {
     if let Some(head) = bytes.first_chunk() {
-        return *head;
+        return u64::from_be_bytes(*head);
     }
-    let mut head = [0; 8];
-    for (place, byte) in head.iter_mut().zip(bytes) {
-        *place = *byte;
+    // PERF: two overlapping loads instead of a loop over up to seven bytes.
+    if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        let missing = 8 * (8 - bytes.len() as u32);
+        let (first, last) = (u32::from_be_bytes(*first), u32::from_be_bytes(*last));
+        return u64::from(first) << 32 | u64::from(last.checked_shl(missing).unwrap_or(0));
     }
-    head
+    let head = match bytes {
+        [one, two, three, ..] => [*one, *two, *three, 0],
+        [one, two] => [*one, *two, 0, 0],
+        [one] => [*one, 0, 0, 0],
+        [] => [0; 4],
+    };
+    u64::from(u32::from_be_bytes(head)) << 32
+}
+
+#[cold]
+fn rank_beyond_ascii(head: u64) -> u64 {
+    u64::from_be_bytes(head.to_be_bytes().map(utf16_rank))
 }
 
 /// A byte's place in the order of UTF-16: the first bytes of code points beyond U+FFFF (0xF0 to 0xF4) come before
@@ -143,21 +162,45 @@ fn mismatch(left: &[u8], right: &[u8]) -> Option<(u8, u8)> {
 }
 
 /// Writes a text, stretches without escapes at once; `write_one` writes what one escape stands for and returns the rest.
+///
+/// `may_hold` says for eight bytes at once whether one of them may have to be escaped.
 #[inline]
 fn write_escaped(
     text: &str,
     out: &mut Vec<u8>,
+    may_hold: impl Fn(u64) -> bool,
     is_escaped: impl Fn(u8) -> bool,
     mut write_one: impl for<'a> FnMut(&'a [u8], &mut Vec<u8>) -> Option<&'a [u8]>,
 ) {
     let mut rest = text.as_bytes();
-    while let Some(at) = rest.iter().position(|byte| is_escaped(*byte)) {
-        let (plain, escaped) = rest.split_at(at);
+    loop {
+        let clean =
+            rest.as_chunks().0.iter().take_while(|chunk| !may_hold(u64::from_le_bytes(**chunk))).count() * 8;
+        let tail = rest.get(clean..).unwrap_or_default();
+        let Some(at) = tail.iter().position(|byte| is_escaped(*byte)) else {
+            out.extend_from_slice(rest);
+            return;
+        };
+        let (plain, escaped) = rest.split_at(clean + at);
         out.extend_from_slice(plain);
         let Some(behind) = write_one(escaped, out) else { return };
         rest = behind;
     }
-    out.extend_from_slice(rest);
+}
+
+/// Whether one of eight bytes is a control character, a quote or a backslash; sometimes also `true` for others.
+#[inline]
+fn may_hold_special(chunk: u64) -> bool {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let below = |chunk: u64, limit: u64| chunk.wrapping_sub(ONES * limit) & !chunk & HIGH_BITS;
+    let is = |byte: u8| below(chunk ^ (ONES * u64::from(byte)), 1);
+    below(chunk, 0x20) | is(b'"') | is(b'\\') != 0
+}
+
+/// Whether one of eight ASCII bytes is 0x7F.
+#[inline]
+fn holds_delete(chunk: u64) -> bool {
+    chunk.wrapping_add(0x0101_0101_0101_0101) & HIGH_BITS != 0
 }
 
 /// How many bytes the first code point takes.

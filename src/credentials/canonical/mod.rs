@@ -1,21 +1,29 @@
 //! Canonical forms of JSON, straight from the tape: the bytes that signatures and identities are made of.
 //!
-//! [`jcs`] is RFC 8785; [`cpython`] is what Python's `json.dumps` makes of sorted names in ASCII. Both first look whether
-//! the payload already is in that form (`in_place.rs`): then the answer is a piece of the payload itself, or two pieces
-//! around a member that is left out, and nothing is written. Otherwise `write.rs` writes the form into memory that the
-//! caller keeps. The two ways give the same bytes; a test with random documents holds that.
+//! [`jcs`] is RFC 8785; [`cpython`] is what Python's `json.dumps` makes of sorted names in ASCII. There are three ways:
+//!
+//! 1. The payload has the form already: it is compact (`compact.rs`) and its members are in order (`in_place.rs`). Then
+//!    the answer is a piece of the payload, or two around a member that is left out, and nothing is written.
+//! 2. It is compact, but members are not in order: stretches of the payload are copied in the right order
+//!    (`rearrange.rs`).
+//! 3. Otherwise the form is written from the tape, token by token (`write.rs`).
+//!
+//! All of them give the same bytes; a test with random documents holds that.
 //!
 //! Nothing here recurses, and nothing allocates once the memory is warm. This folder must not know formats or keys.
 
 pub mod capability;
+mod compact;
 mod forms;
 mod in_place;
 mod numbers;
+mod rearrange;
 #[cfg(test)]
 mod tests;
 mod write;
 
 use forms::{Cpython, Form, Jcs};
+use in_place::{Compact, Member};
 
 use crate::tape::{Node, NodeIndex, Tape};
 
@@ -38,11 +46,15 @@ pub struct Buffers {
     /// Containers that are open while a form is written.
     open: Vec<write::Frame>,
     /// Members of open objects, in the order in which they are written.
-    members: Vec<write::Member>,
+    members: Vec<Member>,
     /// Entries of a list that is sorted.
     places: Vec<u32>,
-    /// Containers that are open while the payload is looked at.
-    seen: Vec<in_place::Frame>,
+    /// The length of a compact payload in front of each node.
+    before: Vec<u32>,
+    /// Objects; then those whose members are not in order.
+    disordered: Vec<u32>,
+    /// What is still to do while members are put in order.
+    rearranged: Vec<rearrange::Frame>,
 }
 
 /// A value in canonical form: its bytes are the first piece, followed by the second.
@@ -91,7 +103,7 @@ pub fn cpython<'a>(
     canonical::<Cpython>(tape, payload, node, omit, buffers)
 }
 
-/// Appends the RFC 8785 form to `buffers`, whatever the payload looks like.
+/// Appends the RFC 8785 form to `buffers`, also where the payload has it.
 pub(super) fn append_jcs(
     tape: Tape<'_>,
     payload: &[u8],
@@ -99,30 +111,23 @@ pub(super) fn append_jcs(
     omit: Option<NodeIndex>,
     buffers: &mut Buffers,
 ) -> Result<(), Unfit> {
-    write::append::<Jcs>(tape, payload, node, omit, Jcs::leaves_strings_alone(payload), buffers)
+    for piece in append::<Jcs>(tape, payload, node, omit, buffers)?.into_iter().flatten() {
+        buffers.out.extend_from_slice(piece);
+    }
+    Ok(())
 }
 
-/// Appends the CPython form to `buffers`, whatever the payload looks like.
+/// Appends the CPython form to `buffers`, also where the payload has it.
 pub(super) fn append_cpython(
     tape: Tape<'_>,
     payload: &[u8],
     node: NodeIndex,
     buffers: &mut Buffers,
 ) -> Result<(), Unfit> {
-    write::append::<Cpython>(tape, payload, node, None, Cpython::leaves_strings_alone(payload), buffers)
-}
-
-/// The CPython form of the value at `node` where the payload already has it.
-pub(super) fn cpython_in_place<'a>(
-    tape: Tape<'_>,
-    payload: &'a [u8],
-    node: NodeIndex,
-    buffers: &mut Buffers,
-) -> Option<&'a [u8]> {
-    if !Cpython::leaves_strings_alone(payload) {
-        return None;
+    for piece in append::<Cpython>(tape, payload, node, None, buffers)?.into_iter().flatten() {
+        buffers.out.extend_from_slice(piece);
     }
-    in_place::find::<Cpython>(tape, payload, node, None, &mut buffers.seen).map(|[first, _]| first)
+    Ok(())
 }
 
 /// Appends a string with its quotes as CPython writes it.
@@ -139,13 +144,46 @@ fn canonical<'a, F: Form>(
     omit: Option<NodeIndex>,
     buffers: &'a mut Buffers,
 ) -> Result<Canonical<'a>, Unfit> {
-    let plain = F::leaves_strings_alone(payload);
-    if plain && let Some(pieces) = in_place::find::<F>(tape, payload, node, omit, &mut buffers.seen) {
-        return Ok(Canonical { pieces, in_place: true });
-    }
     buffers.out.clear();
-    write::append::<F>(tape, payload, node, omit, plain, buffers)?;
-    Ok(Canonical { pieces: [&buffers.out, &[]], in_place: false })
+    Ok(match append::<F>(tape, payload, node, omit, buffers)? {
+        Some(pieces) => Canonical { pieces, in_place: true },
+        None => Canonical { pieces: [&buffers.out, &[]], in_place: false },
+    })
+}
+
+/// The pieces of the payload that are the form; `None` if the form was appended to the buffer instead.
+fn append<'a, F: Form>(
+    tape: Tape<'_>,
+    payload: &'a [u8],
+    node: NodeIndex,
+    omit: Option<NodeIndex>,
+    buffers: &mut Buffers,
+) -> Result<Option<[&'a [u8]; 2]>, Unfit> {
+    let plain = F::leaves_strings_alone(payload);
+    if !plain || !compact::add_up::<F>(tape, payload, &mut buffers.before, &mut buffers.disordered) {
+        write::append::<F>(tape, payload, node, omit, plain, buffers)?;
+        return Ok(None);
+    }
+    let omit_at = omit.map_or(usize::MAX, |omit| omit.0 as usize);
+    let node_at = node.0 as usize;
+    let nodes = node_at..behind(tape.nodes(), node_at);
+    let Some(value) = (Compact { tape, payload, before: &buffers.before, omit: omit_at }).range(node_at)
+    else {
+        write::append::<F>(tape, payload, node, omit, plain, buffers)?;
+        return Ok(None);
+    };
+    let Buffers { out, before, disordered, members, rearranged, .. } = buffers;
+    let compact = Compact { tape, payload, before, omit: omit_at };
+    let loses = compact.keep_disordered::<F>(&nodes, disordered);
+    if disordered.is_empty() {
+        return Ok(compact.pieces(value, loses.is_some()));
+    }
+    if let Some(object) = loses {
+        disordered.insert(disordered.partition_point(|other| *other < object), object);
+    }
+    let segment = rearrange::Segment { nodes, bytes: value };
+    rearrange::append::<F>(compact, segment, disordered, members, rearranged, out)?;
+    Ok(None)
 }
 
 /// The value of a member of the object at `node`, the last one where a name stands twice; `None` also where that is no

@@ -6,6 +6,7 @@
 use std::cmp::Ordering;
 
 use super::forms::Form;
+use super::in_place::Member;
 use super::numbers::{self, Text};
 use super::{Buffers, Unfit, behind, is_integer, wide_text};
 use crate::tape::{Node, NodeIndex, StaticNode, Tape};
@@ -17,13 +18,6 @@ pub(super) struct Frame {
     next: usize,
     end: usize,
     is_object: bool,
-}
-
-/// A member of an open object.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Member {
-    key: u64,
-    name: u32,
 }
 
 /// What all steps of one writing need.

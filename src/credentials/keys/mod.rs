@@ -2,7 +2,7 @@
 //!
 //! A [`Secret`] is wiped when it is dropped and never shown. A [`KeyRing`] holds the secrets that are good for one
 //! purpose, each for a period; signatures are tried against all that are good at the time. Per record nothing is derived:
-//! [`Cache`] keeps the derived keys that have verified something. (Those are ring's own type, which is not wiped.)
+//! a cache keeps the derived keys that have verified something. (Those are ring's own type, which is not wiped.)
 
 mod cache;
 mod secret;

@@ -36,11 +36,11 @@ use super::facts::Facts;
 use super::record::Record;
 use super::rule::{Report, RuleSet, rules};
 use super::shapes::Edit;
-use crate::config::{self, DuplicateNames, Profile};
+use crate::config::{self, DirectBinding, DuplicateNames, Profile, VerifyProof};
 use crate::credentials::Scratch;
 use crate::program::Observer;
 use freshness::{Stale, Times};
-use members::{Envelope, Member};
+use members::{Envelope, Member, ROOT};
 
 rules! {
     LEGACY_FIELD "legacy-field" LegacyField Reference [page strict lenient]
@@ -142,13 +142,20 @@ pub(super) const FIELDS: &[&str] = &[];
 /// The format as it is configured.
 pub(super) struct Agh {
     knobs: config::Agh,
+    /// Whether a setting asks for more than the protocol does.
+    has_policies: bool,
 }
 
 impl BuiltIn for Agh {
     type Keys = config::Agh;
 
     fn new(knobs: &config::Agh, _: Profile) -> Result<Self, FormatError> {
-        Ok(Self { knobs: knobs.clone() })
+        let has_policies = knobs.secret_scan
+            || knobs.task_write_needs_proof
+            || knobs.verify_proof != VerifyProof::Off
+            || knobs.direct_binding != DirectBinding::Filter
+            || !knobs.local_peers.is_empty();
+        Ok(Self { knobs: knobs.clone(), has_policies })
     }
 
     /// None: local peers are an offer, not a demand.
@@ -182,6 +189,11 @@ impl BuiltIn for Agh {
         scratch: &mut Scratch,
         report: &mut Report<'_, O>,
     ) -> ControlFlow<()> {
+        // PERF: most envelopes end here, without a second look at all their members.
+        let kind = body::member(record, ROOT, "kind").and_then(|at| record.text_at(at));
+        if !self.has_policies && kind.is_some_and(|kind| kind.trim() != "capability") {
+            return ControlFlow::Continue(());
+        }
         let envelope = self.envelope(record);
         let kind = envelope.text(Member::Kind).and_then(MessageKind::named);
         if let (Some(MessageKind::Capability), Some(body)) = (kind, envelope.object(Member::Body)) {

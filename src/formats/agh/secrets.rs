@@ -7,24 +7,26 @@
 use crate::formats::record::Record;
 use crate::tape::{Node, NodeIndex, StaticNode};
 
-/// The first secret in a value, where names of members are looked at, too.
+/// The first object or array in a value that holds a secret, names of members included. Whoever reports it points at the
+/// container, so that the secret itself is not shown.
 pub(super) fn in_value(record: &Record<'_>, at: NodeIndex) -> Option<NodeIndex> {
-    if let Some(text) = record.text_at(at) {
-        return is_secret_text(text).then_some(at);
-    }
-    let in_member = |(name, at)| {
-        let secret = is_secret_text(name) || (is_secret_name(name) && is_filled(record, at));
-        if secret { Some(at) } else { in_value(record, at) }
+    let in_item = |item: NodeIndex| {
+        let secret = record.text_at(item).is_some_and(is_secret_text);
+        if secret { Some(at) } else { in_value(record, item) }
     };
-    record
-        .members(at)
-        .find_map(in_member)
-        .or_else(|| record.items(at).find_map(|item| in_value(record, item)))
+    let in_member = |(name, value): (&str, NodeIndex)| {
+        let secret = is_secret_text(name) || (is_secret_name(name) && is_filled(record, value));
+        if secret { Some(at) } else { in_item(value) }
+    };
+    record.members(at).find_map(in_member).or_else(|| record.items(at).find_map(in_item))
 }
 
-/// The first secret in the values of a proof or an extension, whose own member names are free.
+/// The same for the values of a proof or an extension, whose own member names are free.
 pub(super) fn in_members(record: &Record<'_>, object: NodeIndex) -> Option<NodeIndex> {
-    record.members(object).find_map(|(_, at)| in_value(record, at))
+    record.members(object).find_map(|(_, value)| {
+        let secret = record.text_at(value).is_some_and(is_secret_text);
+        if secret { Some(object) } else { in_value(record, value) }
+    })
 }
 
 /// Whether a value can hold a secret at all: numbers and booleans can.
@@ -350,5 +352,6 @@ mod tests {
         let found = |text| finds(text, in_members);
         assert!(!found(r#"{"password":"x"}"#), "names at the first level are free");
         assert!(found(r#"{"acme":{"password":"x"}}"#));
+        assert!(found(r#"{"acme":"Bearer x"}"#));
     }
 }
