@@ -5,7 +5,12 @@
 //! of scheme v2, which covers the whole envelope. Each round measures every row once over the same 128 envelopes, and
 //! the table shows medians: on a busy machine the rows of one run can be compared, those of two runs cannot.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a bench may stop, and prints its results")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a bench may stop, and prints its results"
+)]
 
 #[expect(clippy::unwrap_used, clippy::indexing_slicing, dead_code, reason = "documents are made by us")]
 mod corpora;
@@ -42,7 +47,9 @@ fn envelope(random: &mut Random, mixed: bool) -> Value {
     let session = format!("session-{}", random.below(8));
     let message_type = if mixed { *random.pick(&["ASSIGN", "CANCEL"]) } else { "ASSIGN" };
     let payload = match message_type {
-        "CANCEL" => json!({"reason": "user_interrupt", "graceful": true, "context_signal": random.words(150)}),
+        "CANCEL" => {
+            json!({"reason": "user_interrupt", "graceful": true, "context_signal": random.words(150)})
+        }
         _ => {
             json!({"task": random.words(100), "context": {"notes": random.words(80), "line": random.digits(3)}, "priority": "P1"})
         }
@@ -148,7 +155,9 @@ fn measure(name: &str, documents: &[String], rules: &Rules) {
     for _ in 0..ROUNDS {
         let mut lap = |row: usize, work: &mut dyn FnMut(&[u8])| {
             let start = Instant::now();
-            documents.iter().for_each(|document| work(document.as_bytes()));
+            for document in documents {
+                work(document.as_bytes());
+            }
             if let Some(times) = times.get_mut(row) {
                 times.push(start.elapsed().as_nanos() as f64 / documents.len() as f64);
             }

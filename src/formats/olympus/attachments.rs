@@ -21,6 +21,9 @@ use super::{
     ATTACHMENT_TYPE, ATTACHMENTS, CORRELATION, HASH_PLACEHOLDER, HASH_PRESENT,
 };
 
+/// Fewer attachments than this are kept while they are checked.
+const FEW: usize = 8;
+
 /// Where plans lie.
 const PLANS: &str = ".artifacts/plans/";
 
@@ -71,18 +74,47 @@ impl Contents {
     }
 }
 
-/// One attachment's members.
-#[derive(Clone, Copy, PartialEq, Hash)]
+/// One attachment's members: their nodes, and the texts that tell it from others.
+#[derive(Clone, Copy)]
 struct Attachment<'a> {
+    at: NodeIndex,
+    kind_at: NodeIndex,
+    path_at: NodeIndex,
+    hash_at: Option<NodeIndex>,
     kind: Option<&'a str>,
     path: Option<&'a str>,
     section: Option<&'a str>,
 }
 
 impl<'a> Attachment<'a> {
+    const NONE: Self = Self {
+        at: NodeIndex(0),
+        kind_at: NodeIndex(0),
+        path_at: NodeIndex(0),
+        hash_at: None,
+        kind: None,
+        path: None,
+        section: None,
+    };
+
+    /// Finds the members in one pass.
     fn of(record: &Record<'a>, at: NodeIndex) -> Self {
-        let text = |name| record.member(at, name).and_then(|at| record.text_at(at));
-        Self { kind: text("type"), path: text("path"), section: text("section") }
+        let mut found = Self { at, kind_at: at, path_at: at, ..Self::NONE };
+        for (name, value) in record.members(at) {
+            match name {
+                "type" => (found.kind_at, found.kind) = (value, record.text_at(value)),
+                "path" => (found.path_at, found.path) = (value, record.text_at(value)),
+                "section" => found.section = record.text_at(value),
+                "hash" => found.hash_at = Some(value),
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// What must not stand twice.
+    fn identity(&self) -> (Option<&'a str>, Option<&'a str>, Option<&'a str>) {
+        (self.kind, self.path, self.section)
     }
 
     /// Whether the target may see this part: only its own plan, and its own section of the configuration.
@@ -125,41 +157,72 @@ pub(super) fn check<O: Observer>(
     report: &mut Report<'_, O>,
 ) -> ControlFlow<()> {
     let Some(list) = record.node(ATTACHMENTS) else { return ControlFlow::Continue(()) };
-    for at in record.items(list) {
-        let attachment = Attachment::of(record, at);
-        let place = |name: &str| record.member(at, name).unwrap_or(at);
-        if let (Some(target), Some(kind)) = (target, attachment.kind) {
-            report.demand(ATTACHMENT_TYPE, routes::may_receive(target, kind), place("type"))?;
-        }
-        if let Some(path) = attachment.path {
-            report.demand(ATTACHMENT_RELATIVE, paths::is_relative(path), place("path"))?;
-            report.demand(ATTACHMENT_SAFE, paths::is_safe(path, false), place("path"))?;
-        }
-        if let (Some(target), Some(correlation_id)) = (target, record.text(CORRELATION)) {
-            report.demand(ATTACHMENT_SCOPE, attachment.is_in_scope(target, correlation_id), at)?;
-        }
+    let all = record.items(list).map(|at| Attachment::of(record, at));
+    let mut few = [Attachment::NONE; FEW];
+    // PERF: a few are read once; of many, each rule reads its own.
+    let mut count = 0;
+    for (place, attachment) in few.iter_mut().zip(all.clone()) {
+        *place = attachment;
+        count += 1;
+    }
+    match few.get(..count).filter(|_| count < FEW) {
+        Some(few) => check_all(contents, few.iter().copied(), target, record, report),
+        None => check_all(contents, all, target, record, report),
+    }
+}
+
+fn check_all<'a, O: Observer>(
+    contents: &Contents,
+    all: impl Iterator<Item = Attachment<'a>> + Clone,
+    target: Option<Persona>,
+    record: &Record<'_>,
+    report: &mut Report<'_, O>,
+) -> ControlFlow<()> {
+    for attachment in all.clone() {
+        check_scope(&attachment, target, record, report)?;
     }
     if report.wants(ATTACHMENT_ONCE) {
-        let attachments = record.items(list).map(|at| Attachment::of(record, at));
-        if let Some(place) = first_repeated(record.items(list).count(), attachments) {
-            report.broken(ATTACHMENT_ONCE, record.items(list).nth(place).unwrap_or(list))?;
+        let repeated =
+            first_repeated(all.clone().count(), all.clone().map(|attachment| attachment.identity()));
+        if let Some(attachment) = repeated.and_then(|place| all.clone().nth(place)) {
+            report.broken(ATTACHMENT_ONCE, attachment.at)?;
         }
     }
-    for at in record.items(list) {
-        check_hash(contents, at, record, report)?;
+    for attachment in all {
+        check_hash(contents, &attachment, record, report)?;
+    }
+    ControlFlow::Continue(())
+}
+
+fn check_scope<O: Observer>(
+    attachment: &Attachment<'_>,
+    target: Option<Persona>,
+    record: &Record<'_>,
+    report: &mut Report<'_, O>,
+) -> ControlFlow<()> {
+    if let (Some(target), Some(kind)) = (target, attachment.kind) {
+        report.demand(ATTACHMENT_TYPE, routes::may_receive(target, kind), attachment.kind_at)?;
+    }
+    if let Some(path) = attachment.path {
+        report.demand(ATTACHMENT_RELATIVE, paths::is_relative(path), attachment.path_at)?;
+        report.demand(ATTACHMENT_SAFE, paths::is_safe(path, false), attachment.path_at)?;
+    }
+    if let (Some(target), Some(correlation_id)) = (target, record.text(CORRELATION)) {
+        report.demand(ATTACHMENT_SCOPE, attachment.is_in_scope(target, correlation_id), attachment.at)?;
     }
     ControlFlow::Continue(())
 }
 
 fn check_hash<O: Observer>(
     contents: &Contents,
-    at: NodeIndex,
+    attachment: &Attachment<'_>,
     record: &Record<'_>,
     report: &mut Report<'_, O>,
 ) -> ControlFlow<()> {
-    let Some(hash_at) = record.member(at, "hash") else { return report.broken(HASH_PRESENT, at) };
-    let path = record.member(at, "path").and_then(|path| record.text_at(path));
-    let (Some(hash), Some(path)) = (record.text_at(hash_at), path) else { return ControlFlow::Continue(()) };
+    let Some(hash_at) = attachment.hash_at else { return report.broken(HASH_PRESENT, attachment.at) };
+    let (Some(hash), Some(path)) = (record.text_at(hash_at), attachment.path) else {
+        return ControlFlow::Continue(());
+    };
     let hash = FileHash::of(hash);
     report.demand(HASH_PLACEHOLDER, hash != FileHash::Placeholder, hash_at)?;
     let Some(sha256) = contents.sha256(path) else {

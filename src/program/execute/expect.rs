@@ -93,7 +93,14 @@ impl Expectations {
     #[inline(never)]
     fn pass_over(&self, expectation: &Expectation, plan: u32, at: usize) {
         match expectation.doubt.get() {
-            0 => self.lesson.set(Some((plan, at as u32))),
+            // Of several lessons in one document the first one counts: it has the largest object.
+            0 if self.lesson.get().is_none() => {
+                if expectation.len != NOTHING {
+                    expectation.surprise();
+                }
+                self.lesson.set(Some((plan, at as u32)));
+            }
+            0 => {}
             doubt => expectation.doubt.set(doubt - 1),
         }
     }
