@@ -1,48 +1,10 @@
 //! The judge allocates nothing per record once it is warm, whatever the verdict: counted, not assumed.
-//!
-//! A binary of its own, because the allocator is one per process.
-#![expect(unsafe_code, reason = "a counting allocator implements an unsafe trait")]
-
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 
 use tollgate::clock::Timestamp;
 use tollgate::config::{Config, Profile};
 use tollgate::formats::Binding;
 use tollgate::judge::{Input, Judge, NoWatch, Payload, Rules};
 use tollgate::load::Stream;
-
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-fn count() {
-    // The thread may be ending; then nobody counts any more.
-    let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-}
-
-// SAFETY: every call is passed on to the system's allocator unchanged; counting allocates nothing itself.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: the caller's promise holds for the system's allocator, too.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
-        // SAFETY: as above.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 #[test]
 fn a_warm_judge_allocates_nothing() {
@@ -70,9 +32,9 @@ fn a_warm_judge_allocates_nothing() {
         rejected
     };
     let cold = judge_all();
-    let before = ALLOCATIONS.with(Cell::get);
+    let before = crate::allocations();
     let warm = judge_all();
-    let allocations = ALLOCATIONS.with(Cell::get) - before;
+    let allocations = crate::allocations() - before;
     assert_eq!(cold, warm);
     assert!(warm > 500, "rejects are among them: {warm}");
     assert_eq!(allocations, 0, "allocations for {} records, {warm} of them rejected", records.len());
@@ -111,9 +73,9 @@ fn rules_and_credentials_allocate_nothing() {
         (accepted, facts)
     };
     let cold = judge_all();
-    let before = ALLOCATIONS.with(Cell::get);
+    let before = crate::allocations();
     let warm = judge_all();
-    let allocations = ALLOCATIONS.with(Cell::get) - before;
+    let allocations = crate::allocations() - before;
     assert_eq!(cold, warm);
     assert!(warm.0 > 100 && warm.0 == warm.1, "accepted ones have facts: {warm:?}");
     assert_eq!(allocations, 0, "allocations for {} records", records.len());
@@ -147,9 +109,9 @@ fn rules_of_agh_and_alfred_allocate_nothing() {
             let input = Input { payload: Payload::Bytes(payload.as_bytes()), key: None, now };
             let mut count = || {
                 pointer.clear();
-                let before = ALLOCATIONS.with(Cell::get);
+                let before = crate::allocations();
                 let _ = judge.judge(&rules, binding, input, &mut pointer, &mut NoWatch);
-                ALLOCATIONS.with(Cell::get) - before
+                crate::allocations() - before
             };
             // Once to warm up, once to count.
             count();

@@ -1,11 +1,4 @@
 //! Signatures, tokens, proofs and identities allocate nothing per record once they are warm: counted, not assumed.
-//!
-//! A binary of its own, because the allocator is one per process.
-#![expect(unsafe_code, reason = "a counting allocator implements an unsafe trait")]
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may stop")]
-
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 
 use serde_json::Value;
 use tollgate::clock::Timestamp;
@@ -15,38 +8,6 @@ use tollgate::credentials::keys::{Encoding, KeyRing, Secret};
 use tollgate::credentials::mac::{Alfred, AlfredKeys, Olympus, OlympusKeys, verify_alfred, verify_olympus};
 use tollgate::credentials::{Scratch, digest, proof};
 use tollgate::tape::{Node, NodeIndex, Parser, Tape};
-
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-fn count() {
-    // The thread may be ending; then nobody counts any more.
-    let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-}
-
-// SAFETY: every call is passed on to the system's allocator unchanged; counting allocates nothing itself.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: the caller's promise holds for the system's allocator, too.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
-        // SAFETY: as above.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 fn vectors(text: &str, lists: &[&str], member: &str) -> Vec<String> {
     let document: Value = serde_json::from_str(text).unwrap();
@@ -118,11 +79,11 @@ fn check_all(keys: &Keys, tape: Tape<'_>, payload: &[u8], scratch: &mut Scratch)
 
 #[test]
 fn warm_checks_allocate_nothing() {
-    let alfred = include_str!("vectors/alfred-vectors.json");
-    let mut records = vectors(include_str!("vectors/olympus-vectors.json"), &["v1", "v2"], "envelope");
+    let alfred = include_str!("../vectors/alfred-vectors.json");
+    let mut records = vectors(include_str!("../vectors/olympus-vectors.json"), &["v1", "v2"], "envelope");
     records.extend(vectors(alfred, &["mac"], "message"));
-    records.extend(vectors(include_str!("vectors/identity-vectors.json"), &["vectors"], "envelope"));
-    records.extend(vectors(include_str!("vectors/agh-proofs.json"), &["vectors"], "envelope"));
+    records.extend(vectors(include_str!("../vectors/identity-vectors.json"), &["vectors"], "envelope"));
+    records.extend(vectors(include_str!("../vectors/agh-proofs.json"), &["vectors"], "envelope"));
     records.push(
         r#"{"id":"a ","summary":"\n<","requirements":["b","a"],"z":[1e400,{"b":1.5,"a":1E3}]}"#.to_owned(),
     );
@@ -150,9 +111,9 @@ fn warm_checks_allocate_nothing() {
         records.iter().map(check).sum()
     };
     let cold = run();
-    let before = ALLOCATIONS.with(Cell::get);
+    let before = crate::allocations();
     let warm = run();
-    let allocations = ALLOCATIONS.with(Cell::get) - before;
+    let allocations = crate::allocations() - before;
     assert_eq!(cold, warm);
     assert!(warm as usize > records.len() * 4, "checks held: {warm}");
     assert_eq!(allocations, 0, "allocations for {} records", records.len());
