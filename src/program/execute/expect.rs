@@ -56,9 +56,9 @@ pub(super) struct Member {
 /// What is expected of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Value {
-    /// A string; nothing more is asked.
+    /// A string; nothing more is asked than the op's types.
     String,
-    /// Anything that is neither an object nor an array; nothing more is asked.
+    /// Anything that is neither an object nor an array; nothing more is asked than the op's types.
     Leaf,
     /// An object with so many members, which follow in the list.
     Object(u32),
@@ -183,7 +183,7 @@ impl Lesson<'_> {
         let before = self.members.len();
         let expected = match (node, op.kind) {
             (Node::String(_), Kind::Any) if op.types.meets(Types::STRING) => Some(Value::String),
-            (Node::Static(_), Kind::Any) if op.types == Types::ANY => Some(Value::Leaf),
+            (Node::Static(_), Kind::Any) if op.types.meets(Types::of(node)) => Some(Value::Leaf),
             (Node::Object { len, .. }, Kind::Any) if self.open && op.types.meets(Types::OBJECT) => {
                 self.object(None, at).map(|()| Value::Open(*len as u32, (self.members.len() - before) as u32))
             }

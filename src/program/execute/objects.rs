@@ -8,10 +8,10 @@
 use std::ops::ControlFlow::{self, Continue};
 
 use super::expect::{Expectation, Value};
-use super::{BYTES_PER_STEP, Duty, Sink, Walk};
+use super::{BYTES_PER_STEP, Duty, Sink, Walk, sorting};
 use crate::program::duplicates::{self, behind, nested};
-use crate::program::names::Glances;
-use crate::program::ops::{BlockId, Kind, ObjectPlan, Op, OpIndex};
+use crate::program::names::{Glances, NameTable};
+use crate::program::ops::{BlockId, Kind, ObjectPlan, Op, OpIndex, Types};
 use crate::tape::Node;
 use crate::verdict::Reason;
 
@@ -50,7 +50,11 @@ impl<S: Sink> Walk<'_, S> {
             }
             expectation.surprise();
         }
-        self.visit_any_order(plan, at, len, duty)
+        if plan.ops.len() <= FEW {
+            self.visit_any_order::<FEW>(plan, at, len, duty)
+        } else {
+            self.visit_any_order::<{ Glances::LEN_MAX }>(plan, at, len, duty)
+        }
     }
 
     /// Compares an object with what is expected of it, and checks its values. Says whether it was as expected.
@@ -72,7 +76,11 @@ impl<S: Sink> Walk<'_, S> {
                 continue;
             }
             let skip = match (expected.value, value) {
-                (Value::Leaf, Node::String(_) | Node::Static(_)) => continue,
+                (Value::String | Value::Leaf, Node::String(_) | Node::Static(_))
+                    if expected.op.types.meets(Types::of(value)) =>
+                {
+                    continue;
+                }
                 (Value::Op, _) => {
                     self.value(&expected.op, nodes.len() - tail.len() - 1, value, child)?;
                     nested(value)
@@ -95,16 +103,22 @@ impl<S: Sink> Walk<'_, S> {
         Continue(true)
     }
 
-    /// Finds members and checks their values in two loops. The first has no branch that depends on names. The second
-    /// runs in the order of the slots, which is the same for every document: the processor learns it, whatever the
-    /// order of members.
+    /// Finds members and checks their values in two loops. The first has no branch that depends on names, and sees to
+    /// all values of which a type is all that is asked. The second runs in the order of the slots, which is the same
+    /// for every document: the processor learns it, whatever the order of members.
     #[inline(never)]
-    fn visit_any_order(&mut self, plan: &ObjectPlan, at: usize, len: usize, duty: Duty) -> ControlFlow<()> {
-        let (nodes, slots) = (self.nodes, plan.slots.of(&self.tables.slots));
+    fn visit_any_order<const SLOTS: usize>(
+        &mut self,
+        plan: &ObjectPlan,
+        at: usize,
+        len: usize,
+        duty: Duty,
+    ) -> ControlFlow<()> {
+        let nodes = self.nodes;
         let Some(glances) = plan.names.glances() else { return Continue(()) };
         let members = nodes.get(at + 1..behind(nodes, at)).unwrap_or_default();
-        let found = Found::new(members, glances);
-        // A name that stands twice, or one that looks like a known one beside it.
+        let found = Found::<SLOTS>::new(members, &plan.names, glances, duty);
+        // A known name stands twice.
         if found.seen.count_ones() as usize + found.unknown != len {
             return self.visit_members(plan, at, len, duty);
         }
@@ -112,24 +126,20 @@ impl<S: Sink> Walk<'_, S> {
             return self.fail(OpIndex::NONE, at, Reason::MissingField);
         }
         let child = duty.of_child();
-        let mut left = found.seen;
+        let mut left = found.unchecked;
         while left != 0 {
             let number = left.trailing_zeros() as usize;
             left &= left - 1;
-            let value_at =
-                at + found.places.get(number % Glances::LEN_MAX).map_or(0, |place| *place as usize);
-            let (Some(slot), Some([Node::String(name), value, ..])) =
-                (slots.get(number), nodes.get(value_at.wrapping_sub(1)..))
-            else {
-                break;
-            };
-            // It was another name that looks like a known one.
-            if !slot.name.is(name) {
-                return self.visit_members(plan, at, len, duty);
-            }
-            self.value(&slot.op, value_at, value, child)?;
+            let value_at = at + found.places.get(number % SLOTS).map_or(0, |place| *place as usize);
+            let (Some(op), Some(value)) = (plan.ops.get(number), nodes.get(value_at)) else { break };
+            self.value(op, value_at, value, child)?;
         }
-        if found.unknown == 0 { Continue(()) } else { self.visit_unknown(plan, glances, at, len, duty) }
+        let open =
+            !duty.duplicates && matches!(plan.others.kind, Kind::Any) && plan.others.types == Types::ANY;
+        if found.unknown == 0 || open {
+            return Continue(());
+        }
+        self.visit_unknown(plan, glances, at, len, duty)
     }
 
     /// The members of a plain object that no slot has.
@@ -146,7 +156,7 @@ impl<S: Sink> Walk<'_, S> {
         let mut unknown = 0;
         for _ in 0..len {
             let Some([Node::String(name), value, ..]) = self.nodes.get(name_at..) else { break };
-            if glances.candidate(name) == Glances::NONE {
+            if plan.names.glance(glances, name).is_none() {
                 unknown += 1;
                 self.visit_other(plan, name, name_at + 1, value, duty)?;
             }
@@ -298,6 +308,7 @@ impl<S: Sink> Walk<'_, S> {
         let slots = plan.slots.of(&self.tables.slots);
         // One entry per slot with its value's node, then the names of all other members.
         let base = self.scratch.order.len();
+        self.pay(slots.len())?;
         self.scratch.order.resize(base + slots.len(), ABSENT);
         let mut name_at = at + 1;
         for _ in 0..len {
@@ -313,27 +324,47 @@ impl<S: Sink> Walk<'_, S> {
             name_at = behind(self.nodes, name_at + 1);
         }
         let others = base + slots.len();
-        let nodes = self.nodes;
-        let name_of = |at: &u32| match nodes.get(*at as usize) {
-            Some(Node::String(name)) => *name,
-            _ => "",
-        };
-        if let Some(others) = self.scratch.order.get_mut(others..) {
-            others.sort_unstable_by(|left, right| name_of(left).cmp(name_of(right)));
-        }
+        self.sort_names(others)?;
         self.report_missing(plan, base, at)?;
         self.report_unknown(plan, base, others)?;
         self.report_known(plan, base, duty)?;
         let mut next = others;
         while let Some(name_at) = self.scratch.order.get(next).copied() {
             let value_at = name_at as usize + 1;
-            if let Some(value) = nodes.get(value_at) {
-                self.visit_other(plan, name_of(&name_at), value_at, value, duty)?;
+            if let Some([Node::String(name), value, ..]) = self.nodes.get(name_at as usize..) {
+                self.visit_other(plan, name, value_at, value, duty)?;
             }
             next += 1;
         }
         self.scratch.order.truncate(base);
         Continue(())
+    }
+
+    /// Sorts the members that `order` holds from `base` on by name.
+    fn sort_names(&mut self, base: usize) -> ControlFlow<()> {
+        let nodes = self.nodes;
+        let name_of = |at: &u32| match nodes.get(*at as usize) {
+            Some(Node::String(name)) => *name,
+            _ => "",
+        };
+        self.pay(sorting(self.scratch.order.len() - base))?;
+        if let Some(names) = self.scratch.order.get_mut(base..) {
+            names.sort_unstable_by(|left, right| name_of(left).cmp(name_of(right)));
+        }
+        Continue(())
+    }
+
+    /// Puts the names of an object on `order`, sorted; returns from where on.
+    fn names_in_order(&mut self, at: usize, len: usize) -> ControlFlow<(), usize> {
+        let base = self.scratch.order.len();
+        self.pay(len)?;
+        let mut name_at = at + 1;
+        for _ in 0..len {
+            self.scratch.order.push(name_at as u32);
+            name_at = behind(self.nodes, name_at + 1);
+        }
+        self.sort_names(base)?;
+        Continue(base)
     }
 
     fn report_missing(&mut self, plan: &ObjectPlan, base: usize, at: usize) -> ControlFlow<()> {
@@ -395,6 +426,15 @@ impl<S: Sink> Walk<'_, S> {
 
     /// `propertyNames`: the block runs on the names' own nodes.
     pub(super) fn property_names(&mut self, block: BlockId, at: usize, len: usize) -> ControlFlow<()> {
+        if S::REPORTS {
+            let base = self.names_in_order(at, len)?;
+            for number in base..base + len {
+                let Some(name_at) = self.scratch.order.get(number).copied() else { break };
+                self.block(block, name_at as usize, Duty::NONE)?;
+            }
+            self.scratch.order.truncate(base);
+            return Continue(());
+        }
         let mut name_at = at + 1;
         for _ in 0..len {
             self.block(block, name_at, Duty::NONE)?;
@@ -425,11 +465,24 @@ impl<S: Sink> Walk<'_, S> {
         duty: Duty,
     ) -> ControlFlow<()> {
         self.pay(len)?;
-        let marks = self.sort_marks();
+        let mut marks = self.sort_marks()?;
+        if S::REPORTS {
+            let base = self.names_in_order(at, len)?;
+            for number in base..base + len {
+                let Some(name_at) = self.scratch.order.get(number).copied() else { break };
+                let value_at = name_at as usize + 1;
+                if !self.is_marked(marks.clone(), value_at) {
+                    self.unevaluated(block, op, value_at, Reason::UnknownField)?;
+                    self.mark(value_at, duty);
+                }
+            }
+            self.scratch.order.truncate(base);
+            return Continue(());
+        }
         let mut name_at = at + 1;
         for _ in 0..len {
             let value_at = name_at + 1;
-            if !self.is_marked(marks.clone(), value_at) {
+            if !self.is_next_mark(&mut marks, value_at) {
                 self.unevaluated(block, op, value_at, Reason::UnknownField)?;
                 self.mark(value_at, duty);
             }
@@ -446,31 +499,41 @@ fn misses_any(seen: u64, required: u32) -> bool {
     seen & mask != mask
 }
 
-/// Where the known members of an object seem to stand.
-struct Found {
+/// How many slots most plans have at most: less memory to clear.
+const FEW: usize = 16;
+
+/// Where the known members of an object stand.
+struct Found<const SLOTS: usize> {
     /// The value's node by slot, counted from the object's.
-    places: [u32; Glances::LEN_MAX],
+    places: [u32; SLOTS],
     /// The slots that were seen, one bit each.
     seen: u64,
+    /// Those of them whose values are still to be checked.
+    unchecked: u64,
     /// How many members have no slot.
     unknown: usize,
 }
 
-impl Found {
+impl<const SLOTS: usize> Found<SLOTS> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "it has one caller")]
-    fn new(members: &[Node<'_>], glances: &Glances) -> Self {
-        let mut found = Self { places: [0; Glances::LEN_MAX], seen: 0, unknown: 0 };
+    fn new(members: &[Node<'_>], names: &NameTable, glances: &Glances, duty: Duty) -> Self {
+        let mut found = Self { places: [0; SLOTS], seen: 0, unchecked: 0, unknown: 0 };
+        // Duplicate names are looked for inside objects and arrays, whatever the schema asks.
+        let final_types =
+            if duty.duplicates { Types::ANY.without(Types::OBJECT.with(Types::ARRAY)) } else { Types::ANY };
         let mut rest = members;
         while let [Node::String(name), value, tail @ ..] = rest {
-            let number = glances.candidate(name);
-            if number == Glances::NONE {
-                found.unknown += 1;
-            } else {
-                found.seen |= 1 << (number % 64);
-                if let Some(place) = found.places.get_mut(number as usize % Glances::LEN_MAX) {
+            if let Some(known) = names.glance(glances, name) {
+                let number = usize::from(known.number) % SLOTS;
+                let passes = Types(known.note & final_types.0).meets(Types::of(value));
+                found.seen |= 1 << number;
+                found.unchecked |= u64::from(!passes) << number;
+                if let Some(place) = found.places.get_mut(number) {
                     *place = (members.len() - tail.len()) as u32;
                 }
+            } else {
+                found.unknown += 1;
             }
             rest = tail.get(nested(value)..).unwrap_or_default();
         }
