@@ -65,14 +65,16 @@ impl Types {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "a call per member costs more than the look itself")]
     pub(super) fn of(node: &Node<'_>) -> Self {
+        // PERF: types alternate without a pattern, so they are computed; a `match` would become a jump.
+        let outer = u8::from(matches!(node, Node::String(_))) * Self::STRING.0
+            | u8::from(matches!(node, Node::Object { .. })) * Self::OBJECT.0
+            | u8::from(matches!(node, Node::Array { .. })) * Self::ARRAY.0;
         match node {
-            Node::String(_) => Self::STRING,
-            Node::Object { .. } => Self::OBJECT,
-            Node::Array { .. } => Self::ARRAY,
             Node::Static(StaticNode::I64(_) | StaticNode::U64(_)) => Self::INTEGER,
             Node::Static(StaticNode::F64(_)) => Self(64),
             Node::Static(StaticNode::Bool(_)) => Self::BOOLEAN,
             Node::Static(StaticNode::Null) => Self::NULL,
+            _ => Self(outer),
         }
     }
 
@@ -261,6 +263,8 @@ pub(super) struct ObjectPlan {
     pub(super) order: Box<[u32]>,
     /// How many of the slots are required.
     pub(super) required: u32,
+    /// One bit for each of the first 64 slots that is required.
+    pub(super) required_mask: u64,
     /// Whether the known names can be told apart at a glance (or there are none), and there are no patterns.
     pub(super) plain: bool,
     /// Its own number.

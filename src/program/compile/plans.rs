@@ -68,6 +68,7 @@ impl<'a> Compiler<'a> {
             ops: Box::default(),
             order,
             required: required.len() as u32,
+            required_mask: u64::MAX.checked_shl(required.len() as u32).map_or(u64::MAX, |rest| !rest),
             number: self.tables.objects.len() as u32,
             counts: Counts::ANY,
             patterns: plan_patterns.into_boxed_slice(),

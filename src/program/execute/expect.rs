@@ -82,17 +82,12 @@ impl Expectations {
         if expectation.len == len && expectation.doubt.get() == 0 {
             return Some(expectation);
         }
-        self.pass_over(expectation, plan, at);
-        None
-    }
-
-    /// An object that is not compared brings the next lesson nearer.
-    #[inline(never)]
-    fn pass_over(&self, expectation: &Expectation, plan: u32, at: usize) {
+        // An object that is not compared brings the next lesson nearer.
         match expectation.doubt.get() {
             0 => self.lesson.set(Some((plan, at as u32))),
             doubt => expectation.doubt.set(doubt - 1),
         }
+        None
     }
 
     /// Learns from an object of the document that was just walked, if there is a lesson.

@@ -10,7 +10,7 @@ use std::ops::ControlFlow::{self, Continue};
 use super::expect::{Expectation, Value};
 use super::{BYTES_PER_STEP, Duty, Sink, Walk, sorting};
 use crate::program::duplicates::{self, behind, nested};
-use crate::program::names::{Glances, NameTable};
+use crate::program::names::Glances;
 use crate::program::ops::{BlockId, Kind, ObjectPlan, Op, OpIndex, Types};
 use crate::tape::Node;
 use crate::verdict::Reason;
@@ -117,12 +117,12 @@ impl<S: Sink> Walk<'_, S> {
         let nodes = self.nodes;
         let Some(glances) = plan.names.glances() else { return Continue(()) };
         let members = nodes.get(at + 1..behind(nodes, at)).unwrap_or_default();
-        let found = Found::<SLOTS>::new(members, &plan.names, glances, duty);
-        // A known name stands twice.
-        if found.seen.count_ones() as usize + found.unknown != len {
+        let mut places = [0_u32; SLOTS];
+        let found = find_members(members, plan, glances, duty, &mut places);
+        if found.twice {
             return self.visit_members(plan, at, len, duty);
         }
-        if misses_any(found.seen, plan.required) {
+        if plan.required_mask & !found.seen != 0 {
             return self.fail(OpIndex::NONE, at, Reason::MissingField);
         }
         let child = duty.of_child();
@@ -130,13 +130,13 @@ impl<S: Sink> Walk<'_, S> {
         while left != 0 {
             let number = left.trailing_zeros() as usize;
             left &= left - 1;
-            let value_at = at + found.places.get(number % SLOTS).map_or(0, |place| *place as usize);
+            let value_at = at + places.get(number % SLOTS).map_or(0, |place| *place as usize);
             let (Some(op), Some(value)) = (plan.ops.get(number), nodes.get(value_at)) else { break };
             self.value(op, value_at, value, child)?;
         }
         let open =
             !duty.duplicates && matches!(plan.others.kind, Kind::Any) && plan.others.types == Types::ANY;
-        if found.unknown == 0 || open {
+        if !found.unknown || open {
             return Continue(());
         }
         self.visit_unknown(plan, glances, at, len, duty)
@@ -248,7 +248,7 @@ impl<S: Sink> Walk<'_, S> {
 
     #[inline]
     fn misses_required(&self, plan: &ObjectPlan, seen: u64, bits: usize) -> bool {
-        if misses_any(seen, plan.required) {
+        if plan.required_mask & !seen != 0 {
             return true;
         }
         // Required slots come first, so the words past the first are full ones and then a rest.
@@ -492,51 +492,51 @@ impl<S: Sink> Walk<'_, S> {
     }
 }
 
-/// Whether one of the first slots, of which there are `required` or 64, was not seen.
-#[inline]
-fn misses_any(seen: u64, required: u32) -> bool {
-    let mask = u64::MAX.checked_shl(required).map_or(u64::MAX, |rest| !rest);
-    seen & mask != mask
-}
-
 /// How many slots most plans have at most: less memory to clear.
 const FEW: usize = 16;
 
-/// Where the known members of an object stand.
-struct Found<const SLOTS: usize> {
-    /// The value's node by slot, counted from the object's.
-    places: [u32; SLOTS],
+/// What was found out about the members of an object without looking at names one by one.
+struct Found {
     /// The slots that were seen, one bit each.
     seen: u64,
     /// Those of them whose values are still to be checked.
     unchecked: u64,
-    /// How many members have no slot.
-    unknown: usize,
+    /// Whether a known name stands twice.
+    twice: bool,
+    /// Whether there are members without a slot.
+    unknown: bool,
 }
 
-impl<const SLOTS: usize> Found<SLOTS> {
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "it has one caller")]
-    fn new(members: &[Node<'_>], names: &NameTable, glances: &Glances, duty: Duty) -> Self {
-        let mut found = Self { places: [0; SLOTS], seen: 0, unchecked: 0, unknown: 0 };
-        // Duplicate names are looked for inside objects and arrays, whatever the schema asks.
-        let final_types =
-            if duty.duplicates { Types::ANY.without(Types::OBJECT.with(Types::ARRAY)) } else { Types::ANY };
-        let mut rest = members;
-        while let [Node::String(name), value, tail @ ..] = rest {
-            if let Some(known) = names.glance(glances, name) {
-                let number = usize::from(known.number) % SLOTS;
-                let passes = Types(known.note & final_types.0).meets(Types::of(value));
-                found.seen |= 1 << number;
-                found.unchecked |= u64::from(!passes) << number;
-                if let Some(place) = found.places.get_mut(number) {
-                    *place = (members.len() - tail.len()) as u32;
-                }
-            } else {
-                found.unknown += 1;
+/// Finds the known members; `places` gets the value's node by slot, counted from the object's.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "it has one caller")]
+fn find_members<const SLOTS: usize>(
+    members: &[Node<'_>],
+    plan: &ObjectPlan,
+    glances: &Glances,
+    duty: Duty,
+    places: &mut [u32; SLOTS],
+) -> Found {
+    // PERF: variables and not yet the fields of the result, so that they stay in registers.
+    let (mut seen, mut unchecked, mut again, mut unknown) = (0_u64, 0_u64, 0_u64, false);
+    // Duplicate names are looked for inside objects and arrays, whatever the schema asks.
+    let final_types =
+        if duty.duplicates { Types::ANY.without(Types::OBJECT.with(Types::ARRAY)) } else { Types::ANY };
+    let mut rest = members;
+    while let [Node::String(name), value, tail @ ..] = rest {
+        if let Some(known) = plan.names.glance(glances, name) {
+            let number = usize::from(known.number) % SLOTS;
+            let passes = Types(known.note & final_types.0).meets(Types::of(value));
+            again |= seen & 1 << number;
+            seen |= 1 << number;
+            unchecked |= u64::from(!passes) << number;
+            if let Some(place) = places.get_mut(number) {
+                *place = (members.len() - tail.len()) as u32;
             }
-            rest = tail.get(nested(value)..).unwrap_or_default();
+        } else {
+            unknown = true;
         }
-        found
+        rest = tail.get(nested(value)..).unwrap_or_default();
     }
+    Found { seen, unchecked, twice: again != 0, unknown }
 }
