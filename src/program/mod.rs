@@ -297,7 +297,7 @@ impl Program {
         let mut first = FirstFailure::default();
         let sink = Reporting(&mut first);
         let (_, stopped) = self.walk_from(
-            (self.call_of(block), at.0 as usize),
+            (call_of(block), at.0 as usize),
             tape,
             &mut Scratch::default(),
             sink,
@@ -314,12 +314,8 @@ impl Program {
         sink: S,
         duty: Duty,
     ) -> (bool, Option<OpIndex>) {
-        let op = if S::REPORTS { self.call_of(self.root) } else { self.root_op };
+        let op = if S::REPORTS { call_of(self.root) } else { self.root_op };
         self.walk_from((op, 0), tape, scratch, sink, duty)
-    }
-
-    fn call_of(&self, block: BlockId) -> Op {
-        Op::new(ops::Kind::Call(block), OpIndex::NONE)
     }
 
     /// As [`Self::walk`], with an op that stands in for a block, from a node on.
@@ -365,4 +361,9 @@ impl Program {
             scratch.expectations.len() - 1
         })
     }
+}
+
+/// The op that runs a block.
+fn call_of(block: BlockId) -> Op {
+    Op::new(ops::Kind::Call(block), OpIndex::NONE)
 }

@@ -160,9 +160,8 @@ impl NameTable {
         let (words, len) = (Glances::words(text), text.len() as u32);
         let known = glances.buckets.get(glances.bucket(words, len))?;
         // PERF: one branch for all of it.
-        let [a, b, c, d] = known.words;
-        let [e, f, g, h] = words;
-        if (a ^ e) | (b ^ f) | (c ^ g) | (d ^ h) | (known.len ^ len) != 0 {
+        let differ = |different, (one, other): (&u32, &u32)| different | (one ^ other);
+        if known.words.iter().zip(&words).fold(known.len ^ len, differ) != 0 {
             return None;
         }
         if len > Known::EXACT_BYTES && self.text(u32::from(known.number)) != text {

@@ -66,9 +66,9 @@ impl Types {
     #[expect(clippy::inline_always, reason = "a call per member costs more than the look itself")]
     pub(super) fn of(node: &Node<'_>) -> Self {
         // PERF: types alternate without a pattern, so they are computed; a `match` would become a jump.
-        let outer = u8::from(matches!(node, Node::String(_))) * Self::STRING.0
-            | u8::from(matches!(node, Node::Object { .. })) * Self::OBJECT.0
-            | u8::from(matches!(node, Node::Array { .. })) * Self::ARRAY.0;
+        let outer = (u8::from(matches!(node, Node::String(_))) * Self::STRING.0)
+            | (u8::from(matches!(node, Node::Object { .. })) * Self::OBJECT.0)
+            | (u8::from(matches!(node, Node::Array { .. })) * Self::ARRAY.0);
         match node {
             Node::Static(StaticNode::I64(_) | StaticNode::U64(_)) => Self::INTEGER,
             Node::Static(StaticNode::F64(_)) => Self(64),

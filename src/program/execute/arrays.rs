@@ -67,16 +67,12 @@ impl<S: Sink> Walk<'_, S> {
         let mut item = at + 1;
         for _ in 0..len {
             let Some(node) = nodes.get(item) else { break };
-            match node {
-                Node::Array { len, count } => {
-                    self.array(inner, item, *len, duty)?;
-                    item += 1 + count;
-                }
-                _ => {
-                    self.value(op, item, node, duty)?;
-                    item += 1 + nested(node);
-                }
+            if let Node::Array { len, .. } = node {
+                self.array(inner, item, *len, duty)?;
+            } else {
+                self.value(op, item, node, duty)?;
             }
+            item += 1 + nested(node);
         }
         Continue(())
     }

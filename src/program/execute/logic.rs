@@ -102,7 +102,7 @@ impl<'w, S: Sink> Walk<'w, S> {
             // PERF: a branch that cannot hold is not run.
             if let Some(hints) = hints
                 && (hints.types.get(number).is_some_and(|types| !types.admit(node))
-                    || chosen.is_some_and(|value| hints.excludes(tables, number, value)))
+                    || hints.excludes(tables, number, chosen))
             {
                 continue;
             }
@@ -114,23 +114,22 @@ impl<'w, S: Sink> Walk<'w, S> {
         Continue(passing)
     }
 
-    /// What tells the branches apart on this node, if something does: `Some(None)` is a member that is missing or no
-    /// string.
+    /// The member that tells the branches apart on this node, if one does.
     fn choose(
         &mut self,
         hints: Option<&BranchHints>,
         at: usize,
         node: &Node<'_>,
-    ) -> ControlFlow<(), Option<Option<&'w str>>> {
+    ) -> ControlFlow<(), Choice<'w>> {
         let (Some(switch), Node::Object { len, .. }) = (hints.and_then(|hints| hints.switch.as_ref()), node)
         else {
-            return Continue(None);
+            return Continue(Choice::None);
         };
         let value = self.member(at, *len, &switch.name)?.and_then(|value| self.nodes.get(value));
-        Continue(Some(match value {
-            Some(Node::String(text)) => Some(*text),
-            _ => None,
-        }))
+        Continue(match value {
+            Some(Node::String(text)) => Choice::Text(text),
+            _ => Choice::NoText,
+        })
     }
 
     fn condition(&mut self, plan: u32, at: usize, duty: Duty) -> ControlFlow<()> {
@@ -211,10 +210,25 @@ impl<'w, S: Sink> Walk<'w, S> {
     }
 }
 
+/// What an object says about the branches that can hold.
+#[derive(Clone, Copy)]
+enum Choice<'w> {
+    /// Nothing.
+    None,
+    /// The member that tells branches apart is missing, or no string.
+    NoText,
+    /// The member's text.
+    Text(&'w str),
+}
+
 impl BranchHints {
     /// Whether a branch fails on an object since the member that tells branches apart is not what it asks for.
-    fn excludes(&self, tables: &Tables, branch: usize, value: Option<&str>) -> bool {
+    fn excludes(&self, tables: &Tables, branch: usize, choice: Choice<'_>) -> bool {
         let kind = self.switch.as_ref().and_then(|switch| switch.kinds.get(branch).copied().flatten());
-        kind.is_some_and(|kind| !value.is_some_and(|text| checks::text_holds(tables, kind, text)))
+        kind.is_some_and(|kind| match choice {
+            Choice::None => false,
+            Choice::NoText => true,
+            Choice::Text(text) => !checks::text_holds(tables, kind, text),
+        })
     }
 }
