@@ -10,6 +10,7 @@ mod checks;
 mod expect;
 mod logic;
 mod objects;
+mod report;
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
