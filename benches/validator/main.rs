@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use criterion::{Criterion, SamplingMode, Throughput};
 use serde_json::Value;
-use tollgate::program::{Options, Program, Scratch};
+use tollgate::program::{FirstFailure, Options, Program, Scratch};
 use tollgate::tape::{Parser, Tape};
 
 use shapes::{SHAPES, Shape};
@@ -37,7 +37,7 @@ fn main() {
     {
         return pass_over(&set, passes.parse().unwrap());
     }
-    // Short on purpose: 42 sets times six measurements. Longer with criterion's own options.
+    // Short on purpose: 42 sets times seven measurements. Longer with criterion's own options.
     let mut criterion = Criterion::default()
         .without_plots()
         .sample_size(20)
@@ -101,6 +101,11 @@ fn with_tapes(documents: &[String], tapes: &[Tape<'_>], then: &mut dyn FnMut(&[T
     });
 }
 
+/// What the product does: the schema, and duplicate names at every depth.
+fn takes(program: &Program, tape: Tape<'_>, scratch: &mut Scratch) -> bool {
+    program.execute(tape, scratch, &mut FirstFailure::default())
+}
+
 /// Measures one set. One iteration is a pass over all of its documents, so the same one never comes twice in a row.
 fn bench_set(
     criterion: &mut Criterion,
@@ -126,6 +131,13 @@ fn bench_set(
         group.bench_function("tollgate", |bencher| {
             bencher.iter(|| {
                 for tape in tapes {
+                    assert!(takes(program, black_box(*tape), &mut scratch));
+                }
+            });
+        });
+        group.bench_function("schema alone", |bencher| {
+            bencher.iter(|| {
+                for tape in tapes {
                     assert!(program.is_valid(black_box(*tape), &mut scratch));
                 }
             });
@@ -141,7 +153,7 @@ fn bench_set(
         bencher.iter(|| {
             for document in &documents {
                 let valid = parser.parse(document.as_bytes(), |tape| {
-                    program.is_valid(black_box(tape.unwrap()), &mut scratch)
+                    takes(program, black_box(tape.unwrap()), &mut scratch)
                 });
                 assert!(valid);
             }
@@ -169,7 +181,7 @@ fn pass_over(set: &str, passes: usize) {
     let mut scratch = Scratch::default();
     with_tapes(&documents, &[], &mut |tapes| {
         for tape in tapes.iter().cycle().take(passes * DOCUMENTS) {
-            assert!(program.is_valid(black_box(*tape), &mut scratch));
+            assert!(takes(&program, black_box(*tape), &mut scratch));
         }
     });
 }

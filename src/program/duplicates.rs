@@ -62,7 +62,7 @@ fn fold(left: u64, right: u64) -> u64 {
 #[must_use]
 pub fn first_duplicate(tape: Tape<'_>, scratch: &mut Scratch) -> Option<NodeIndex> {
     let nodes = tape.nodes();
-    first_below(nodes, 0, nodes.len(), &mut scratch.seen).map(|at| NodeIndex(at as u32))
+    first_below(nodes, 0, nodes.len(), &mut scratch.memory.seen).map(|at| NodeIndex(at as u32))
 }
 
 /// The first duplicate in any object that starts in `start..end`.

@@ -7,7 +7,7 @@ use std::hash::{BuildHasher, Hash, Hasher};
 
 use serde_json::Value;
 
-use super::Scratch;
+use super::Memory;
 use super::duplicates::behind;
 use super::numbers::Number;
 use crate::tape::{Node, StaticNode};
@@ -50,7 +50,7 @@ pub(super) fn first_repeated(
     nodes: &[Node<'_>],
     at: usize,
     len: usize,
-    scratch: &mut Scratch,
+    scratch: &mut Memory,
     steps: &mut u64,
 ) -> Option<usize> {
     if len < 2 {

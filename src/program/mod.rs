@@ -52,7 +52,7 @@ pub use ops::OpIndex;
 use crate::tape::{NodeIndex, Tape};
 use crate::verdict::Reason;
 use execute::{Duty, Expectations, Reporting, Silent, Sink, Walk};
-use ops::{BlockId, Tables};
+use ops::{BlockId, Op, Tables};
 
 /// A version of JSON Schema.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,7 +100,7 @@ impl Default for Limits {
             ops_max: 100_000,
             pattern_bytes_max: 4096,
             pattern_program_bytes_max: 1 << 20,
-            patterns_program_bytes_max: 16 << 20,
+            patterns_program_bytes_max: 8 << 20,
             call_depth_max: 1024,
             steps_max: 20_000_000,
         }
@@ -149,6 +149,8 @@ pub struct Program {
     /// Tells programs apart in a scratch memory that serves several.
     id: u64,
     root: BlockId,
+    /// Stands in for the root's block on the fast path.
+    root_op: Op,
     tables: Tables,
     limits: Limits,
 }
@@ -212,9 +214,15 @@ impl Observer for AllFailures {
 /// A worker's memory for executing programs; grows to what is needed and is used again.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    seen: duplicates::Seen,
     /// What the next objects will look like, by program.
     expectations: Vec<(u64, Expectations)>,
+    memory: Memory,
+}
+
+/// What a walk writes to; apart from the expectations, which it reads at the same time.
+#[derive(Debug, Default)]
+struct Memory {
+    seen: duplicates::Seen,
     /// Nodes that were evaluated, for `unevaluated…`; a stack.
     marks: Vec<u32>,
     /// Which slots past 64 were seen; a stack.
@@ -226,6 +234,18 @@ pub struct Scratch {
     /// Items by hash, for `uniqueItems`; a stack.
     hashes: Vec<(u64, u32)>,
     random: RandomState,
+}
+
+impl Memory {
+    /// A walk that stopped half-way leaves its stacks behind.
+    #[inline]
+    fn clear(&mut self) {
+        self.marks.clear();
+        self.bits.clear();
+        self.order.clear();
+        self.scopes.clear();
+        self.hashes.clear();
+    }
 }
 
 impl Program {
@@ -290,8 +310,13 @@ impl Program {
     fn first_failure(&self, block: BlockId, at: NodeIndex, tape: Tape<'_>) -> Option<Failure> {
         let mut first = FirstFailure::default();
         let sink = Reporting(&mut first);
-        let (_, stopped) =
-            self.walk_from((block, at.0 as usize), tape, &mut Scratch::default(), sink, Duty::default());
+        let (_, stopped) = self.walk_from(
+            (call_of(block), at.0 as usize),
+            tape,
+            &mut Scratch::default(),
+            sink,
+            Duty::default(),
+        );
         first.0.or(stopped.map(|op| Failure { reason: Reason::Schema, at, op }))
     }
 
@@ -303,31 +328,31 @@ impl Program {
         sink: S,
         duty: Duty,
     ) -> (bool, Option<OpIndex>) {
-        self.walk_from((self.root, 0), tape, scratch, sink, duty)
+        let op = if S::REPORTS { call_of(self.root) } else { self.root_op };
+        self.walk_from((op, 0), tape, scratch, sink, duty)
     }
 
-    /// As [`Self::walk`], from a block on a node.
+    /// As [`Self::walk`], with an op that stands in for a block, from a node on.
     fn walk_from<S: Sink>(
         &self,
-        (block, at): (BlockId, usize),
+        (op, at): (Op, usize),
         tape: Tape<'_>,
         scratch: &mut Scratch,
         sink: S,
         duty: Duty,
     ) -> (bool, Option<OpIndex>) {
-        scratch.marks.clear();
-        scratch.bits.clear();
-        scratch.order.clear();
-        scratch.scopes.clear();
-        scratch.hashes.clear();
         let place = self.expectations_of(scratch);
-        let kept = scratch.expectations.get_mut(place).map(|(_, expectations)| std::mem::take(expectations));
-        let mut expectations = kept.unwrap_or_default();
+        let Scratch { expectations, memory } = scratch;
+        memory.clear();
+        let (Some((_, expectations)), Some(node)) = (expectations.get_mut(place), tape.nodes().get(at))
+        else {
+            return (false, None);
+        };
         let mut walk = Walk {
             tables: &self.tables,
             nodes: tape.nodes(),
-            scratch,
-            expectations: &expectations,
+            scratch: memory,
+            expectations,
             sink,
             steps: self.limits.steps_max,
             depth: self.limits.call_depth_max,
@@ -336,12 +361,9 @@ impl Program {
             marks_from: 0,
             dynamic: !self.tables.dynamics.is_empty(),
         };
-        let through = walk.block(block, at, duty).is_continue();
+        let through = walk.value(&op, at, node, duty).is_continue();
         let stopped = walk.stopped;
-        expectations.learn(&self.tables, tape.nodes(), &mut scratch.seen);
-        if let Some((_, place)) = scratch.expectations.get_mut(place) {
-            *place = expectations;
-        }
+        expectations.learn(&self.tables, tape.nodes(), &mut memory.seen);
         (through, stopped)
     }
 
@@ -353,4 +375,9 @@ impl Program {
             scratch.expectations.len() - 1
         })
     }
+}
+
+/// The op that runs a block.
+fn call_of(block: BlockId) -> Op {
+    Op::new(ops::Kind::Call(block), OpIndex::NONE)
 }

@@ -146,17 +146,35 @@ impl NameTable {
         self.glances.as_ref()
     }
 
-    /// Whether `text` is the string with this number.
-    #[inline]
-    pub(super) fn is(&self, number: u32, text: &str) -> bool {
-        self.entries.get(number as usize).is_some_and(|entry| entry.is(text))
+    /// Notes something about every string, for [`Self::glance`].
+    pub(super) fn note(&mut self, note: impl Fn(usize) -> u8) {
+        for known in self.glances.iter_mut().flat_map(|glances| &mut glances.buckets) {
+            known.note = note(usize::from(known.number));
+        }
+    }
+
+    /// The string of the set that `text` is, if it is one; `glances` are those of the set.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a call per member costs more than the look itself")]
+    pub(super) fn glance<'g>(&self, glances: &'g Glances, text: &str) -> Option<&'g Known> {
+        let (words, len) = (Glances::words(text), text.len() as u32);
+        let known = glances.buckets.get(glances.bucket(words, len))?;
+        // PERF: one branch for all of it.
+        let differ = |different, (one, other): (&u32, &u32)| different | (one ^ other);
+        if known.words.iter().zip(&words).fold(known.len ^ len, differ) != 0 {
+            return None;
+        }
+        if len > Known::EXACT_BYTES && self.text(u32::from(known.number)) != text {
+            return None;
+        }
+        Some(known)
     }
 
     /// Whether `text` is in the set.
     #[inline]
     pub(super) fn contains(&self, text: &str) -> bool {
         match &self.glances {
-            Some(glances) => self.is(glances.candidate(text), text),
+            Some(glances) => self.glance(glances, text).is_some(),
             None => self.find(text).is_some(),
         }
     }
@@ -177,25 +195,38 @@ impl NameTable {
     }
 }
 
-/// Tells the strings of a set apart by eight of their bytes.
+/// Tells the strings of a set apart by eight of their bytes, and compares sixteen.
 ///
 /// PERF: a glance has hardly a branch that depends on the string, so that members in an order never seen before cost no
-/// mispredicted branches. What it finds is a candidate: whoever asks has to compare the whole string.
+/// mispredicted branches.
 #[derive(Debug)]
 pub(super) struct Glances {
-    /// By hash of the glance: the glance and the string's number.
-    buckets: Box<[(u32, u32)]>,
+    /// By hash of the first and the last four bytes and the length.
+    buckets: Box<[Known]>,
     multiplier: u32,
     shift: u32,
 }
 
+/// A string of the set, as a glance sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Known {
+    words: [u32; 4],
+    len: u32,
+    pub(super) number: u16,
+    /// What the owner of the set noted about the string.
+    pub(super) note: u8,
+}
+
+impl Known {
+    /// Has the place of a string where there is none: no string is that long.
+    const NONE: Self = Self { words: [0; 4], len: u32::MAX, number: 0, note: 0 };
+    /// Strings of up to this many bytes are equal if their words and lengths are.
+    const EXACT_BYTES: u32 = 16;
+}
+
 impl Glances {
-    /// No string of the set.
-    pub(super) const NONE: u32 = u32::MAX;
     /// LIMIT: larger sets are found by their prints.
     pub(super) const LEN_MAX: usize = 64;
-    /// Has the place of a glance where there is none.
-    const EMPTY: (u32, u32) = (u32::MAX, Self::NONE);
 
     /// Searches for a multiplier that tells all strings apart, within bounds.
     fn new(entries: &[Text]) -> Option<Self> {
@@ -211,45 +242,38 @@ impl Glances {
     }
 
     fn filled(mut self, entries: &[Text], bits: u32) -> Option<Self> {
-        let mut buckets = vec![Self::EMPTY; 1 << bits];
+        let mut buckets = vec![Known::NONE; 1 << bits];
         for (number, entry) in entries.iter().enumerate() {
-            let glance = Self::glance(&entry.text);
-            let bucket = buckets.get_mut(self.bucket(glance))?;
-            if *bucket != Self::EMPTY {
+            let words = Self::words(&entry.text);
+            let bucket = buckets.get_mut(self.bucket(words, entry.text.len() as u32))?;
+            if *bucket != Known::NONE {
                 return None;
             }
-            *bucket = (glance, number as u32);
+            *bucket = Known { words, len: entry.text.len() as u32, number: number as u16, note: 0 };
         }
         self.buckets = buckets.into_boxed_slice();
         Some(self)
     }
 
-    /// The first and the last four bytes, which may overlap, and the length, in one word.
+    /// The first and the last eight bytes, which may overlap, in words; of strings below four bytes one word is all.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "a call per member costs more than the look itself")]
-    fn glance(text: &str) -> u32 {
+    fn words(text: &str) -> [u32; 4] {
         let bytes = text.as_bytes();
-        let (first, last) = match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
-            (Some(first), Some(last)) => (u32::from_le_bytes(*first), u32::from_le_bytes(*last)),
-            _ => (bytes.iter().fold(0, |word, byte| word << 8 | u32::from(*byte)), 0),
+        let word = |at: usize| {
+            let bytes = bytes.get(at..).and_then(<[u8]>::first_chunk);
+            bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes))
         };
-        (first ^ last.rotate_left(13)).wrapping_add((bytes.len() as u32) << 26)
+        match bytes.len().checked_sub(4) {
+            Some(last) => [word(0), word(last.min(4)), word(last.saturating_sub(4)), word(last)],
+            None => [bytes.iter().fold(0, |word, byte| word << 8 | u32::from(*byte)), 0, 0, 0],
+        }
     }
 
     #[inline]
-    fn bucket(&self, glance: u32) -> usize {
+    fn bucket(&self, [first, _, _, last]: [u32; 4], len: u32) -> usize {
+        let glance = (first ^ last.rotate_left(13)).wrapping_add(len << 26);
         (glance.wrapping_mul(self.multiplier) >> self.shift) as usize
-    }
-
-    /// The number of the only string of the set that `text` can be, or [`Self::NONE`].
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "a call per member costs more than the look itself")]
-    pub(super) fn candidate(&self, text: &str) -> u32 {
-        let glance = Self::glance(text);
-        match self.buckets.get(self.bucket(glance)) {
-            Some((known, number)) if *known == glance => *number,
-            _ => Self::NONE,
-        }
     }
 }
 

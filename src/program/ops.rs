@@ -72,9 +72,31 @@ impl Types {
         }
     }
 
+    /// The types of a node, as far as they can be told without looking at its value: a number with a point is no
+    /// integer here, though it can be one.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a call per member costs more than the look itself")]
+    pub(super) fn of(node: &Node<'_>) -> Self {
+        // PERF: types alternate without a pattern, so they are computed; a `match` would become a jump.
+        let outer = (u8::from(matches!(node, Node::String(_))) * Self::STRING.0)
+            | (u8::from(matches!(node, Node::Object { .. })) * Self::OBJECT.0)
+            | (u8::from(matches!(node, Node::Array { .. })) * Self::ARRAY.0);
+        match node {
+            Node::Static(StaticNode::I64(_) | StaticNode::U64(_)) => Self::INTEGER,
+            Node::Static(StaticNode::F64(_)) => Self(64),
+            Node::Static(StaticNode::Bool(_)) => Self::BOOLEAN,
+            Node::Static(StaticNode::Null) => Self::NULL,
+            _ => Self(outer),
+        }
+    }
+
     #[inline]
     pub(super) fn meets(self, other: Self) -> bool {
         self.0 & other.0 != 0
+    }
+
+    pub(super) fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
     }
 
     pub(super) fn with(self, other: Self) -> Self {
@@ -247,10 +269,14 @@ pub(super) struct ObjectPlan {
     pub(super) names: NameTable,
     /// Known names; those that are required come first.
     pub(super) slots: Span,
+    /// What the known members have to pass on the fast path, by slot; beside each other, since nothing else is read.
+    pub(super) ops: Box<[Op]>,
     /// The schema's order of the known names, as slot numbers relative to `slots`.
     pub(super) order: Box<[u32]>,
     /// How many of the slots are required.
     pub(super) required: u32,
+    /// One bit for each of the first 64 slots that is required.
+    pub(super) required_mask: u64,
     /// Whether the known names can be told apart at a glance (or there are none), and there are no patterns.
     pub(super) plain: bool,
     /// Its own number.
@@ -268,9 +294,7 @@ pub(super) struct ObjectPlan {
 /// A known member name.
 #[derive(Debug)]
 pub(super) struct Slot {
-    /// The name, beside the op, so that a predicted member takes one look.
-    pub(super) name: Text,
-    /// Runs the member's schema on the fast path; kept here to save a hop.
+    /// Runs the member's schema on the fast path.
     pub(super) op: Op,
     /// The member's schema; `None` if only `required` names it.
     pub(super) block: Option<BlockId>,
@@ -324,6 +348,23 @@ pub(super) struct IfPlan {
     pub(super) otherwise: Option<BlockId>,
 }
 
+/// What can be told of the branches of `anyOf` and `oneOf` without running them.
+#[derive(Debug)]
+pub(super) struct BranchHints {
+    /// The types each branch can hold for.
+    pub(super) types: Box<[Types]>,
+    /// A member that tells branches apart: several require it, each with strings of its own.
+    pub(super) switch: Option<Switch>,
+}
+
+/// A member that several branches require to be certain strings.
+#[derive(Debug)]
+pub(super) struct Switch {
+    pub(super) name: Box<str>,
+    /// By branch: what its value has to pass, where the branch says so.
+    pub(super) kinds: Box<[Option<Kind>]>,
+}
+
 /// A reference whose target depends on how we came here.
 #[derive(Debug)]
 pub(super) struct DynamicPlan {
@@ -358,6 +399,8 @@ pub(super) struct Tables {
     pub(super) conditions: Vec<IfPlan>,
     pub(super) dynamics: Vec<DynamicPlan>,
     pub(super) branches: Vec<Box<[BlockId]>>,
+    /// By number of `branches`.
+    pub(super) branch_hints: Vec<BranchHints>,
     pub(super) dependent_required: Vec<Box<[Dependency<Names>]>>,
     pub(super) dependent_schemas: Vec<Box<[Dependency<BlockId>]>>,
     pub(super) strings: Vec<Text>,

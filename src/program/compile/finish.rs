@@ -5,11 +5,17 @@
 
 use super::Compiler;
 use crate::program::CompileError;
-use crate::program::ops::{Block, BlockId, Kind, Op, Owns, Span, Tables, Types};
+use crate::program::ops::{Block, BlockId, BranchHints, Kind, Op, Owns, Span, Switch, Tables, Types};
+
+/// How far a chain of references is followed.
+const REFERENCES_MAX: usize = 64;
+
+/// How many branches are asked for a member that tells them apart.
+const SWITCH_TRIES_MAX: usize = 4;
 
 impl Compiler<'_> {
-    /// Finishes the tables; returns where the program starts.
-    pub(super) fn finish(&mut self, root: BlockId) -> Result<BlockId, CompileError> {
+    /// Finishes the tables; returns the op that stands in for the root.
+    pub(super) fn finish(&mut self, root: BlockId) -> Result<Op, CompileError> {
         self.refuse_loops()?;
         for number in 0..self.tables.blocks.len() {
             let block = fast_block(&mut self.tables, number);
@@ -34,11 +40,23 @@ impl Compiler<'_> {
             if let Some(block) = plan.others_block {
                 plan.others = op_of(block);
             }
+            plan.ops = plan.slots.of(&self.tables.slots).iter().map(|slot| slot.op).collect();
+            let ops = &plan.ops;
+            // Nothing beyond the type is asked of most members; the visit sees to those itself.
+            let types_alone =
+                |number: usize| ops.get(number).filter(|op| op.kind == Kind::Any).map_or(0, |op| op.types.0);
+            plan.names.note(types_alone);
         }
         for plan in &mut self.tables.arrays {
             plan.prefix.iter_mut().chain(&mut plan.rest).for_each(|(block, op)| *op = op_of(*block));
         }
-        Ok(root)
+        for plan in &mut self.tables.dynamics {
+            plan.candidates.sort_unstable();
+        }
+        let root_op = op_of(root);
+        self.tables.branch_hints =
+            self.tables.branches.iter().map(|branches| branch_hints(&self.tables, branches)).collect();
+        Ok(root_op)
     }
 
     /// Refuses references that come back to the same schema without going down in the document: they never end.
@@ -172,20 +190,81 @@ fn fold_counts(tables: &mut Tables, fast: &mut Vec<Op>) {
 }
 
 /// The op that stands in for a block: itself if it has a single simple one, else a call.
-fn inline(tables: &Tables, id: BlockId) -> Op {
+fn inline(tables: &Tables, mut id: BlockId) -> Op {
+    // LIMIT: a chain of references is followed so far; what is behind runs through calls.
+    for _ in 0..REFERENCES_MAX {
+        match target(tables, id) {
+            Some(next) => id = next,
+            None => break,
+        }
+    }
     let call = Op::new(Kind::Call(id), Op::OPEN.origin);
     let Some(block) = tables.blocks.get(id.0 as usize) else { return call };
     match block.fast.of(&tables.ops) {
         [] => Op::OPEN,
-        // A reference and nothing else: go on to its target. References do not loop, so this ends.
-        [Op { types: Types::ANY, kind: Kind::Delegate(target), .. }] if tables.dynamics.is_empty() => {
-            inline(tables, *target)
-        }
         // Dynamic references need to know every resource on the way.
         [op] if tables.dynamics.is_empty() && is_simple(op.kind) => *op,
         ops if ops.iter().all(|op| op.kind.is_leaf()) => Op::new(Kind::Leaves(id), Op::OPEN.origin),
         _ => call,
     }
+}
+
+/// Where a block leads that is a reference and nothing else.
+fn target(tables: &Tables, id: BlockId) -> Option<BlockId> {
+    match tables.blocks.get(id.0 as usize)?.fast.of(&tables.ops) {
+        [Op { types: Types::ANY, kind: Kind::Delegate(target), .. }] if tables.dynamics.is_empty() => {
+            Some(*target)
+        }
+        _ => None,
+    }
+}
+
+/// What can be told of branches without running them. Needs the slots' ops.
+fn branch_hints(tables: &Tables, branches: &[BlockId]) -> BranchHints {
+    let ops_of = |branch: &BlockId| {
+        let mut id = *branch;
+        for _ in 0..REFERENCES_MAX {
+            let Some(next) = target(tables, id) else { break };
+            id = next;
+        }
+        tables.blocks.get(id.0 as usize).map(|block| block.fast.of(&tables.ops)).unwrap_or_default()
+    };
+    let types = branches.iter().map(|branch| ops_of(branch).first().map_or(Types::ANY, |op| op.types));
+    let fixed: Vec<Vec<(&str, Kind)>> =
+        branches.iter().map(|branch| fixed_members(tables, ops_of(branch))).collect();
+    // The name that most branches fix; of several the first one.
+    let count = |name: &str| fixed.iter().filter(|list| list.iter().any(|(other, _)| *other == name)).count();
+    let mut best: Option<(&str, usize)> = None;
+    // LIMIT: only a few names are tried, so that this stays linear in the schema.
+    for (name, _) in fixed.iter().take(SWITCH_TRIES_MAX).filter_map(|list| list.first()) {
+        let count = count(name);
+        if count > 1 && best.is_none_or(|(_, most)| count > most) {
+            best = Some((name, count));
+        }
+    }
+    let switch = best.map(|(name, _)| Switch {
+        name: name.into(),
+        kinds: fixed
+            .iter()
+            .map(|list| list.iter().find(|(other, _)| *other == name).map(|(_, kind)| *kind))
+            .collect(),
+    });
+    BranchHints { types: types.collect(), switch }
+}
+
+/// The members that a block requires to be certain strings.
+fn fixed_members<'t>(tables: &'t Tables, ops: &[Op]) -> Vec<(&'t str, Kind)> {
+    let mut fixed = Vec::new();
+    for op in ops {
+        let Kind::Object(plan) = op.kind else { continue };
+        let Some(plan) = tables.objects.get(plan as usize) else { continue };
+        for (number, op) in plan.ops.iter().enumerate().take(plan.required as usize) {
+            if matches!(op.kind, Kind::ConstString(_) | Kind::EnumStrings(_)) {
+                fixed.push((plan.names.text(number as u32), op.kind));
+            }
+        }
+    }
+    fixed
 }
 
 fn is_simple(kind: Kind) -> bool {

@@ -39,9 +39,9 @@ pub(super) fn compile(text: &str, file: &str, options: &Options) -> Result<Progr
     };
     let root = compiler.block(Place { document: 0, pointer: String::new() }, 0);
     compiler.lower_all()?;
-    let root = compiler.finish(root)?;
+    let root_op = compiler.finish(root)?;
     let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-    Ok(Program { id, root, tables: compiler.tables, limits: options.limits })
+    Ok(Program { id, root, root_op, tables: compiler.tables, limits: options.limits })
 }
 
 /// The origins that no keyword has, in the order of [`OpIndex`]'s constants.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::{Compiler, Here};
-use crate::program::names::{NameTable, Text};
+use crate::program::names::NameTable;
 use crate::program::ops::{ArrayPlan, BlockId, Counts, Kind, ObjectPlan, Op, OpIndex, Slot, Span};
 use crate::program::{CompileError, Draft};
 
@@ -65,8 +65,10 @@ impl<'a> Compiler<'a> {
             plain: plan_patterns.is_empty() && (names.is_empty() || table.glances().is_some()),
             names: table,
             slots: Span { start, end: start + names.len() as u32 },
+            ops: Box::default(),
             order,
             required: required.len() as u32,
+            required_mask: u64::MAX.checked_shl(required.len() as u32).map_or(u64::MAX, |rest| !rest),
             number: self.tables.objects.len() as u32,
             counts: Counts::ANY,
             patterns: plan_patterns.into_boxed_slice(),
@@ -103,7 +105,7 @@ impl<'a> Compiler<'a> {
             (false, true) => (Op::OPEN, None),
             (false, false) => (others, others_block),
         };
-        Slot { name: Text::new(name), op, block, required, known, patterns: matching }
+        Slot { op, block, required, known, patterns: matching }
     }
 
     fn members(

@@ -2,10 +2,11 @@
 
 use std::ops::ControlFlow::{self, Continue};
 
-use super::{Duty, Sink, Walk};
+use super::{Duty, Sink, Walk, sorting, weight};
 use crate::program::duplicates::{behind, nested};
 use crate::program::literals;
-use crate::program::ops::{ArrayPlan, BlockId, Op, OpIndex};
+use crate::program::ops::{ArrayPlan, BlockId, Kind, Op, OpIndex, Types};
+use crate::tape::Node;
 use crate::verdict::Reason;
 
 impl<S: Sink> Walk<'_, S> {
@@ -31,11 +32,46 @@ impl<S: Sink> Walk<'_, S> {
     fn items(&mut self, plan: &ArrayPlan, at: usize, len: usize, duty: Duty) -> ControlFlow<()> {
         let nodes = self.nodes;
         let rest = plan.rest.as_ref().map_or(Op::OPEN, |(_, op)| *op);
+        if plan.prefix.is_empty() {
+            match rest.kind {
+                Kind::Any if self.items_by_type(rest.types, at, duty) => return Continue(()),
+                Kind::Array(inner) if rest.types.meets(Types::ARRAY) => {
+                    return self.items_in_arrays(&rest, inner, at, len, duty);
+                }
+                _ => {}
+            }
+        }
         let mut item = at + 1;
         for number in 0..len {
             let Some(node) = nodes.get(item) else { break };
             let op = plan.prefix.get(number).map_or(&rest, |(_, op)| op);
             self.value(op, item, node, duty)?;
+            item += 1 + nested(node);
+        }
+        Continue(())
+    }
+
+    /// Whether all items are of these types and have nothing below them, so that the type is all there is to check.
+    #[inline]
+    fn items_by_type(&self, types: Types, at: usize, duty: Duty) -> bool {
+        let items = self.nodes.get(at + 1..behind(self.nodes, at)).unwrap_or_default();
+        let leaves = types.without(Types::OBJECT.with(Types::ARRAY));
+        // Without a duty to look below them, objects and arrays that may be anything need no look.
+        (types == Types::ANY && !duty.duplicates) || items.iter().all(|item| leaves.meets(Types::of(item)))
+    }
+
+    /// Arrays in an array, as coordinates are.
+    #[inline]
+    fn items_in_arrays(&mut self, op: &Op, inner: u32, at: usize, len: usize, duty: Duty) -> ControlFlow<()> {
+        let nodes = self.nodes;
+        let mut item = at + 1;
+        for _ in 0..len {
+            let Some(node) = nodes.get(item) else { break };
+            if let Node::Array { len, .. } = node {
+                self.array(inner, item, *len, duty)?;
+            } else {
+                self.value(op, item, node, duty)?;
+            }
             item += 1 + nested(node);
         }
         Continue(())
@@ -99,7 +135,9 @@ impl<S: Sink> Walk<'_, S> {
     }
 
     pub(super) fn unique_items(&mut self, op: &Op, at: usize, len: usize) -> ControlFlow<()> {
-        self.pay(behind(self.nodes, at) - at)?;
+        // Every byte is hashed, and the hashes are sorted.
+        let below = self.nodes.get(at..behind(self.nodes, at)).unwrap_or_default();
+        self.pay(below.iter().map(weight).sum::<usize>() + sorting(len))?;
         let repeated = literals::first_repeated(self.nodes, at, len, self.scratch, &mut self.steps);
         self.pay(1)?;
         match repeated {
@@ -118,9 +156,9 @@ impl<S: Sink> Walk<'_, S> {
     ) -> ControlFlow<()> {
         let mut item = at + 1;
         self.pay(len)?;
-        let marks = self.sort_marks();
+        let mut marks = self.sort_marks()?;
         for _ in 0..len {
-            if !self.is_marked(marks.clone(), item) {
+            if !self.is_next_mark(&mut marks, item) {
                 self.unevaluated(block, op, item, Reason::Schema)?;
                 self.mark(item, duty);
             }

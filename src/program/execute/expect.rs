@@ -59,9 +59,9 @@ pub(super) struct Member {
 /// What is expected of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Value {
-    /// A string; nothing more is asked.
+    /// A string; nothing more is asked than the op's types.
     String,
-    /// Anything that is neither an object nor an array; nothing more is asked.
+    /// Anything that is neither an object nor an array; nothing more is asked than the op's types.
     Leaf,
     /// An object with so many members, which follow in the list.
     Object(u32),
@@ -85,13 +85,7 @@ impl Expectations {
         if expectation.len == len && expectation.doubt.get() == 0 {
             return Some(expectation);
         }
-        self.pass_over(expectation, plan, at);
-        None
-    }
-
-    /// An object that is not compared brings the next lesson nearer.
-    #[inline(never)]
-    fn pass_over(&self, expectation: &Expectation, plan: u32, at: usize) {
+        // An object that is not compared brings the next lesson nearer.
         match expectation.doubt.get() {
             // Of several lessons in one document the first one counts: it has the largest object.
             0 if self.lesson.get().is_none() => {
@@ -103,6 +97,7 @@ impl Expectations {
             0 => {}
             doubt => expectation.doubt.set(doubt - 1),
         }
+        None
     }
 
     /// Learns from an object of the document that was just walked, if there is a lesson.
@@ -198,7 +193,7 @@ impl Lesson<'_> {
         let before = self.members.len();
         let expected = match (node, op.kind) {
             (Node::String(_), Kind::Any) if op.types.meets(Types::STRING) => Some(Value::String),
-            (Node::Static(_), Kind::Any) if op.types == Types::ANY => Some(Value::Leaf),
+            (Node::Static(_), Kind::Any) if op.types.meets(Types::of(node)) => Some(Value::Leaf),
             (Node::Object { len, .. }, Kind::Any) if self.open && op.types.meets(Types::OBJECT) => {
                 self.object(None, at).map(|()| Value::Open(*len as u32, (self.members.len() - before) as u32))
             }

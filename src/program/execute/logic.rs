@@ -4,11 +4,11 @@ use std::ops::ControlFlow::{self, Continue};
 use std::ops::Range;
 
 use super::{Duty, Sink, Walk, checks};
-use crate::program::ops::{BlockId, Kind, Op};
+use crate::program::ops::{BlockId, BranchHints, Kind, Op, Tables};
 use crate::tape::Node;
 use crate::verdict::Reason;
 
-impl<S: Sink> Walk<'_, S> {
+impl<'w, S: Sink> Walk<'w, S> {
     /// Runs an op that is no leaf and neither visits members nor items by itself.
     #[inline(never)]
     pub(super) fn logic(&mut self, op: &Op, at: usize, node: &Node<'_>, duty: Duty) -> ControlFlow<()> {
@@ -23,6 +23,7 @@ impl<S: Sink> Walk<'_, S> {
             (Kind::Call(block), _) => return self.call(block, at, Duty { duplicates: false, ..duty }),
             (Kind::Delegate(block), _) => return self.call(block, at, duty),
             (Kind::Dynamic(plan), _) => {
+                self.pay(self.scratch.scopes.len())?;
                 let Some(block) = self.dynamic_target(plan) else { return Continue(()) };
                 return self.call(block, at, Duty { duplicates: false, ..duty });
             }
@@ -75,7 +76,10 @@ impl<S: Sink> Walk<'_, S> {
     /// The outermost resource on the way here that defines the anchor, or the one the reference itself names.
     fn dynamic_target(&self, plan: u32) -> Option<BlockId> {
         let plan = self.tables.dynamics.get(plan as usize)?;
-        let defined = |scope: &u32| plan.candidates.iter().find(|(resource, _)| resource == scope);
+        let defined = |scope: &u32| {
+            let place = plan.candidates.binary_search_by_key(scope, |(resource, _)| *resource).ok()?;
+            plan.candidates.get(place)
+        };
         Some(self.scratch.scopes.iter().find_map(defined).map_or(plan.fallback, |(_, block)| *block))
     }
 
@@ -87,15 +91,45 @@ impl<S: Sink> Walk<'_, S> {
         duty: Duty,
         enough: usize,
     ) -> ControlFlow<(), usize> {
-        let branches = self.tables.branches.get(branches as usize).map(|list| &**list).unwrap_or_default();
+        let tables = self.tables;
+        let hints = tables.branch_hints.get(branches as usize);
+        let branches = tables.branches.get(branches as usize).map(|list| &**list).unwrap_or_default();
+        let Some(node) = self.nodes.get(at) else { return Continue(0) };
+        let chosen = self.choose(hints, at, node)?;
+        self.pay(branches.len())?;
         let mut passing = 0;
-        for branch in branches {
+        for (number, branch) in branches.iter().enumerate() {
+            // PERF: a branch that cannot hold is not run.
+            if let Some(hints) = hints
+                && (hints.types.get(number).is_some_and(|types| !types.admit(node))
+                    || hints.excludes(tables, number, chosen))
+            {
+                continue;
+            }
             passing += usize::from(self.passes(*branch, at, duty.track)?);
             if passing >= enough && !duty.track {
                 break;
             }
         }
         Continue(passing)
+    }
+
+    /// The member that tells the branches apart on this node, if one does.
+    fn choose(
+        &mut self,
+        hints: Option<&BranchHints>,
+        at: usize,
+        node: &Node<'_>,
+    ) -> ControlFlow<(), Choice<'w>> {
+        let (Some(switch), Node::Object { len, .. }) = (hints.and_then(|hints| hints.switch.as_ref()), node)
+        else {
+            return Continue(Choice::None);
+        };
+        let value = self.member(at, *len, &switch.name)?.and_then(|value| self.nodes.get(value));
+        Continue(match value {
+            Some(Node::String(text)) => Choice::Text(text),
+            _ => Choice::NoText,
+        })
     }
 
     fn condition(&mut self, plan: u32, at: usize, duty: Duty) -> ControlFlow<()> {
@@ -133,12 +167,24 @@ impl<S: Sink> Walk<'_, S> {
     }
 
     /// Sorts the notes on what was evaluated since the current block began; returns where they are.
-    pub(super) fn sort_marks(&mut self) -> Range<usize> {
+    pub(super) fn sort_marks(&mut self) -> ControlFlow<(), Range<usize>> {
         let range = self.marks_from..self.scratch.marks.len();
+        self.pay(2 * range.len())?;
         if let Some(marks) = self.scratch.marks.get_mut(range.clone()) {
             marks.sort_unstable();
         }
-        range
+        Continue(range)
+    }
+
+    /// As [`Self::is_marked`], for children that are asked for in their order; `marks` loses those that are passed.
+    pub(super) fn is_next_mark(&self, marks: &mut Range<usize>, at: usize) -> bool {
+        for mark in self.scratch.marks.get(marks.clone()).unwrap_or_default() {
+            if *mark as usize >= at {
+                return *mark as usize == at;
+            }
+            marks.start += 1;
+        }
+        false
     }
 
     /// Whether a child is among the sorted notes.
@@ -161,5 +207,28 @@ impl<S: Sink> Walk<'_, S> {
             return self.block(block, at, Duty::NONE);
         }
         self.fail(op.origin, at, reason)
+    }
+}
+
+/// What an object says about the branches that can hold.
+#[derive(Clone, Copy)]
+enum Choice<'w> {
+    /// Nothing.
+    None,
+    /// The member that tells branches apart is missing, or no string.
+    NoText,
+    /// The member's text.
+    Text(&'w str),
+}
+
+impl BranchHints {
+    /// Whether a branch fails on an object since the member that tells branches apart is not what it asks for.
+    fn excludes(&self, tables: &Tables, branch: usize, choice: Choice<'_>) -> bool {
+        let kind = self.switch.as_ref().and_then(|switch| switch.kinds.get(branch).copied().flatten());
+        kind.is_some_and(|kind| match choice {
+            Choice::None => false,
+            Choice::NoText => true,
+            Choice::Text(text) => !checks::text_holds(tables, kind, text),
+        })
     }
 }

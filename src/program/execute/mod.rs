@@ -10,6 +10,7 @@ mod checks;
 mod expect;
 mod logic;
 mod objects;
+mod report;
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
@@ -17,12 +18,15 @@ pub(super) use expect::Expectations;
 
 use super::duplicates;
 use super::ops::{BlockId, Kind, Op, OpIndex, Tables, Types};
-use super::{Failure, Observer, Scratch};
+use super::{Failure, Memory, Observer};
 use crate::tape::{Node, NodeIndex};
 use crate::verdict::Reason;
 
 /// Checking this many bytes of a string counts as one step.
 const BYTES_PER_STEP: usize = 4;
+
+/// A failure that is reported counts as so many steps: there can be one per op and node, and someone keeps them.
+const FAILURE_STEPS: usize = 4;
 
 /// What happens with a failure.
 pub(super) trait Sink {
@@ -73,7 +77,7 @@ impl Duty {
 pub(super) struct Walk<'w, S> {
     pub(super) tables: &'w Tables,
     pub(super) nodes: &'w [Node<'w>],
-    pub(super) scratch: &'w mut Scratch,
+    pub(super) scratch: &'w mut Memory,
     /// What the next objects will look like; empty means that nothing is expected.
     pub(super) expectations: &'w Expectations,
     pub(super) sink: S,
@@ -218,6 +222,7 @@ impl<S: Sink> Walk<'_, S> {
             return Break(());
         }
         self.failures += 1;
+        self.pay(FAILURE_STEPS)?;
         self.sink.failed(Failure { reason, at: NodeIndex(at as u32), op })
     }
 
@@ -286,6 +291,11 @@ impl<S: Sink> Walk<'_, S> {
         self.marks_from = marks_from;
         Continue(false)
     }
+}
+
+/// How many steps it counts for to sort so many things.
+fn sorting(len: usize) -> usize {
+    len * len.checked_ilog2().unwrap_or(0) as usize
 }
 
 /// How many steps a check of this node counts for.

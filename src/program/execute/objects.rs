@@ -2,8 +2,7 @@
 //!
 //! On the fast path an object is first compared with the one that was last seen in its place (`expect`). If that
 //! fails, its members are found at a glance, and their values checked in the schema's order. `required`, duplicates
-//! and unknown names fall out of the same visit. The reporting path visits in an order that does not depend on the document: missing names in the
-//! order of `required`, unknown names by name, then known members in the order of `properties`, then others by name.
+//! and unknown names fall out of the same visit. The reporting path has an order of its own, see `report`.
 
 use std::ops::ControlFlow::{self, Continue};
 
@@ -11,12 +10,9 @@ use super::expect::{Expectation, Value};
 use super::{BYTES_PER_STEP, Duty, Sink, Walk};
 use crate::program::duplicates::{self, behind, nested};
 use crate::program::names::Glances;
-use crate::program::ops::{BlockId, Kind, ObjectPlan, Op, OpIndex};
+use crate::program::ops::{BlockId, Kind, ObjectPlan, Op, OpIndex, Types};
 use crate::tape::Node;
 use crate::verdict::Reason;
-
-/// No member has been seen for a slot.
-const ABSENT: u32 = u32::MAX;
 
 impl<S: Sink> Walk<'_, S> {
     /// Runs an object's plan.
@@ -50,7 +46,11 @@ impl<S: Sink> Walk<'_, S> {
             }
             expectation.surprise();
         }
-        self.visit_any_order(plan, at, len, duty)
+        if plan.ops.len() <= FEW {
+            self.visit_any_order::<FEW>(plan, at, len, duty)
+        } else {
+            self.visit_any_order::<{ Glances::LEN_MAX }>(plan, at, len, duty)
+        }
     }
 
     /// Compares an object with what is expected of it, and checks its values. Says whether it was as expected.
@@ -72,7 +72,11 @@ impl<S: Sink> Walk<'_, S> {
                 continue;
             }
             let skip = match (expected.value, value) {
-                (Value::Leaf, Node::String(_) | Node::Static(_)) => continue,
+                (Value::String | Value::Leaf, Node::String(_) | Node::Static(_))
+                    if expected.op.types.meets(Types::of(value)) =>
+                {
+                    continue;
+                }
                 (Value::Op, _) => {
                     self.value(&expected.op, nodes.len() - tail.len() - 1, value, child)?;
                     nested(value)
@@ -95,41 +99,43 @@ impl<S: Sink> Walk<'_, S> {
         Continue(true)
     }
 
-    /// Finds members and checks their values in two loops. The first has no branch that depends on names. The second
-    /// runs in the order of the slots, which is the same for every document: the processor learns it, whatever the
-    /// order of members.
+    /// Finds members and checks their values in two loops. The first has no branch that depends on names, and sees to
+    /// all values of which a type is all that is asked. The second runs in the order of the slots, which is the same
+    /// for every document: the processor learns it, whatever the order of members.
     #[inline(never)]
-    fn visit_any_order(&mut self, plan: &ObjectPlan, at: usize, len: usize, duty: Duty) -> ControlFlow<()> {
-        let (nodes, slots) = (self.nodes, plan.slots.of(&self.tables.slots));
+    fn visit_any_order<const SLOTS: usize>(
+        &mut self,
+        plan: &ObjectPlan,
+        at: usize,
+        len: usize,
+        duty: Duty,
+    ) -> ControlFlow<()> {
+        let nodes = self.nodes;
         let Some(glances) = plan.names.glances() else { return Continue(()) };
         let members = nodes.get(at + 1..behind(nodes, at)).unwrap_or_default();
-        let found = Found::new(members, glances);
-        // A name that stands twice, or one that looks like a known one beside it.
-        if found.seen.count_ones() as usize + found.unknown != len {
+        let mut places = [0_u32; SLOTS];
+        let found = find_members(members, plan, glances, duty, &mut places);
+        if found.twice {
             return self.visit_members(plan, at, len, duty);
         }
-        if misses_any(found.seen, plan.required) {
+        if plan.required_mask & !found.seen != 0 {
             return self.fail(OpIndex::NONE, at, Reason::MissingField);
         }
         let child = duty.of_child();
-        let mut left = found.seen;
+        let mut left = found.unchecked;
         while left != 0 {
             let number = left.trailing_zeros() as usize;
             left &= left - 1;
-            let value_at =
-                at + found.places.get(number % Glances::LEN_MAX).map_or(0, |place| *place as usize);
-            let (Some(slot), Some([Node::String(name), value, ..])) =
-                (slots.get(number), nodes.get(value_at.wrapping_sub(1)..))
-            else {
-                break;
-            };
-            // It was another name that looks like a known one.
-            if !slot.name.is(name) {
-                return self.visit_members(plan, at, len, duty);
-            }
-            self.value(&slot.op, value_at, value, child)?;
+            let value_at = at + places.get(number % SLOTS).map_or(0, |place| *place as usize);
+            let (Some(op), Some(value)) = (plan.ops.get(number), nodes.get(value_at)) else { break };
+            self.value(op, value_at, value, child)?;
         }
-        if found.unknown == 0 { Continue(()) } else { self.visit_unknown(plan, glances, at, len, duty) }
+        let open =
+            !duty.duplicates && matches!(plan.others.kind, Kind::Any) && plan.others.types == Types::ANY;
+        if !found.unknown || open {
+            return Continue(());
+        }
+        self.visit_unknown(plan, glances, at, len, duty)
     }
 
     /// The members of a plain object that no slot has.
@@ -146,7 +152,7 @@ impl<S: Sink> Walk<'_, S> {
         let mut unknown = 0;
         for _ in 0..len {
             let Some([Node::String(name), value, ..]) = self.nodes.get(name_at..) else { break };
-            if glances.candidate(name) == Glances::NONE {
+            if plan.names.glance(glances, name).is_none() {
                 unknown += 1;
                 self.visit_other(plan, name, name_at + 1, value, duty)?;
             }
@@ -238,7 +244,7 @@ impl<S: Sink> Walk<'_, S> {
 
     #[inline]
     fn misses_required(&self, plan: &ObjectPlan, seen: u64, bits: usize) -> bool {
-        if misses_any(seen, plan.required) {
+        if plan.required_mask & !seen != 0 {
             return true;
         }
         // Required slots come first, so the words past the first are full ones and then a rest.
@@ -250,7 +256,7 @@ impl<S: Sink> Walk<'_, S> {
 
     /// A member that is no known name: patterns, then `additionalProperties`.
     #[inline(never)]
-    fn visit_other(
+    pub(super) fn visit_other(
         &mut self,
         plan: &ObjectPlan,
         name: &str,
@@ -288,113 +294,21 @@ impl<S: Sink> Walk<'_, S> {
         }
     }
 
-    fn name_matches(&self, pattern: u32, name: &str) -> bool {
+    pub(super) fn name_matches(&self, pattern: u32, name: &str) -> bool {
         self.tables.patterns.get(pattern as usize).is_some_and(|pattern| pattern.is_match(name))
-    }
-
-    /// Visits an object's members in an order that does not depend on theirs.
-    #[inline(never)]
-    fn report_members(&mut self, plan: &ObjectPlan, at: usize, len: usize, duty: Duty) -> ControlFlow<()> {
-        let slots = plan.slots.of(&self.tables.slots);
-        // One entry per slot with its value's node, then the names of all other members.
-        let base = self.scratch.order.len();
-        self.scratch.order.resize(base + slots.len(), ABSENT);
-        let mut name_at = at + 1;
-        for _ in 0..len {
-            let Some(Node::String(name)) = self.nodes.get(name_at) else { break };
-            match plan.names.find(name) {
-                Some(slot) => {
-                    if let Some(place) = self.scratch.order.get_mut(base + slot as usize) {
-                        *place = name_at as u32 + 1;
-                    }
-                }
-                None => self.scratch.order.push(name_at as u32),
-            }
-            name_at = behind(self.nodes, name_at + 1);
-        }
-        let others = base + slots.len();
-        let nodes = self.nodes;
-        let name_of = |at: &u32| match nodes.get(*at as usize) {
-            Some(Node::String(name)) => *name,
-            _ => "",
-        };
-        if let Some(others) = self.scratch.order.get_mut(others..) {
-            others.sort_unstable_by(|left, right| name_of(left).cmp(name_of(right)));
-        }
-        self.report_missing(plan, base, at)?;
-        self.report_unknown(plan, base, others)?;
-        self.report_known(plan, base, duty)?;
-        let mut next = others;
-        while let Some(name_at) = self.scratch.order.get(next).copied() {
-            let value_at = name_at as usize + 1;
-            if let Some(value) = nodes.get(value_at) {
-                self.visit_other(plan, name_of(&name_at), value_at, value, duty)?;
-            }
-            next += 1;
-        }
-        self.scratch.order.truncate(base);
-        Continue(())
-    }
-
-    fn report_missing(&mut self, plan: &ObjectPlan, base: usize, at: usize) -> ControlFlow<()> {
-        let slots = plan.slots.of(&self.tables.slots);
-        for (number, slot) in slots.iter().enumerate().take(plan.required as usize) {
-            if self.scratch.order.get(base + number) == Some(&ABSENT)
-                && let Some(origin) = slot.required
-            {
-                self.fail(origin, at, Reason::MissingField)?;
-            }
-        }
-        Continue(())
-    }
-
-    fn report_unknown(&mut self, plan: &ObjectPlan, base: usize, others: usize) -> ControlFlow<()> {
-        if !matches!(plan.others.kind, Kind::Never) || plan.others_block.is_some() {
-            return Continue(());
-        }
-        let slots = plan.slots.of(&self.tables.slots);
-        for (number, slot) in slots.iter().enumerate().filter(|(_, slot)| !slot.known) {
-            if let Some(value) =
-                self.scratch.order.get(base + number).copied().filter(|value| *value != ABSENT)
-            {
-                let _ = slot;
-                self.fail(plan.others.origin, value as usize, Reason::UnknownField)?;
-            }
-        }
-        let mut next = others;
-        while let Some(name_at) = self.scratch.order.get(next).copied() {
-            next += 1;
-            let Some(Node::String(name)) = self.nodes.get(name_at as usize) else { continue };
-            if !plan.patterns.iter().any(|(pattern, _, _)| self.name_matches(*pattern, name)) {
-                self.fail(plan.others.origin, name_at as usize + 1, Reason::UnknownField)?;
-            }
-        }
-        Continue(())
-    }
-
-    fn report_known(&mut self, plan: &ObjectPlan, base: usize, duty: Duty) -> ControlFlow<()> {
-        let slots = plan.slots.of(&self.tables.slots);
-        for number in &plan.order {
-            let Some(slot) = slots.get(*number as usize) else { continue };
-            let Some(value) = self.scratch.order.get(base + *number as usize).copied() else { continue };
-            if value == ABSENT {
-                continue;
-            }
-            if let Some(block) = slot.block {
-                self.block(block, value as usize, Duty::NONE)?;
-            }
-            for (block, _) in &slot.patterns {
-                self.block(*block, value as usize, Duty::NONE)?;
-            }
-            if slot.known || plan.others_evaluated {
-                self.mark(value as usize, duty);
-            }
-        }
-        Continue(())
     }
 
     /// `propertyNames`: the block runs on the names' own nodes.
     pub(super) fn property_names(&mut self, block: BlockId, at: usize, len: usize) -> ControlFlow<()> {
+        if S::REPORTS {
+            let base = self.names_in_order(at, len)?;
+            for number in base..base + len {
+                let Some(name_at) = self.scratch.order.get(number).copied() else { break };
+                self.block(block, name_at as usize, Duty::NONE)?;
+            }
+            self.scratch.order.truncate(base);
+            return Continue(());
+        }
         let mut name_at = at + 1;
         for _ in 0..len {
             self.block(block, name_at, Duty::NONE)?;
@@ -425,11 +339,24 @@ impl<S: Sink> Walk<'_, S> {
         duty: Duty,
     ) -> ControlFlow<()> {
         self.pay(len)?;
-        let marks = self.sort_marks();
+        let mut marks = self.sort_marks()?;
+        if S::REPORTS {
+            let base = self.names_in_order(at, len)?;
+            for number in base..base + len {
+                let Some(name_at) = self.scratch.order.get(number).copied() else { break };
+                let value_at = name_at as usize + 1;
+                if !self.is_marked(marks.clone(), value_at) {
+                    self.unevaluated(block, op, value_at, Reason::UnknownField)?;
+                    self.mark(value_at, duty);
+                }
+            }
+            self.scratch.order.truncate(base);
+            return Continue(());
+        }
         let mut name_at = at + 1;
         for _ in 0..len {
             let value_at = name_at + 1;
-            if !self.is_marked(marks.clone(), value_at) {
+            if !self.is_next_mark(&mut marks, value_at) {
                 self.unevaluated(block, op, value_at, Reason::UnknownField)?;
                 self.mark(value_at, duty);
             }
@@ -439,41 +366,51 @@ impl<S: Sink> Walk<'_, S> {
     }
 }
 
-/// Whether one of the first slots, of which there are `required` or 64, was not seen.
-#[inline]
-fn misses_any(seen: u64, required: u32) -> bool {
-    let mask = u64::MAX.checked_shl(required).map_or(u64::MAX, |rest| !rest);
-    seen & mask != mask
-}
+/// How many slots most plans have at most: less memory to clear.
+const FEW: usize = 16;
 
-/// Where the known members of an object seem to stand.
+/// What was found out about the members of an object without looking at names one by one.
 struct Found {
-    /// The value's node by slot, counted from the object's.
-    places: [u32; Glances::LEN_MAX],
     /// The slots that were seen, one bit each.
     seen: u64,
-    /// How many members have no slot.
-    unknown: usize,
+    /// Those of them whose values are still to be checked.
+    unchecked: u64,
+    /// Whether a known name stands twice.
+    twice: bool,
+    /// Whether there are members without a slot.
+    unknown: bool,
 }
 
-impl Found {
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "it has one caller")]
-    fn new(members: &[Node<'_>], glances: &Glances) -> Self {
-        let mut found = Self { places: [0; Glances::LEN_MAX], seen: 0, unknown: 0 };
-        let mut rest = members;
-        while let [Node::String(name), value, tail @ ..] = rest {
-            let number = glances.candidate(name);
-            if number == Glances::NONE {
-                found.unknown += 1;
-            } else {
-                found.seen |= 1 << (number % 64);
-                if let Some(place) = found.places.get_mut(number as usize % Glances::LEN_MAX) {
-                    *place = (members.len() - tail.len()) as u32;
-                }
+/// Finds the known members; `places` gets the value's node by slot, counted from the object's.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "it has one caller")]
+fn find_members<const SLOTS: usize>(
+    members: &[Node<'_>],
+    plan: &ObjectPlan,
+    glances: &Glances,
+    duty: Duty,
+    places: &mut [u32; SLOTS],
+) -> Found {
+    // PERF: variables and not yet the fields of the result, so that they stay in registers.
+    let (mut seen, mut unchecked, mut again, mut unknown) = (0_u64, 0_u64, 0_u64, false);
+    // Duplicate names are looked for inside objects and arrays, whatever the schema asks.
+    let final_types =
+        if duty.duplicates { Types::ANY.without(Types::OBJECT.with(Types::ARRAY)) } else { Types::ANY };
+    let mut rest = members;
+    while let [Node::String(name), value, tail @ ..] = rest {
+        if let Some(known) = plan.names.glance(glances, name) {
+            let number = usize::from(known.number) % SLOTS;
+            let passes = Types(known.note & final_types.0).meets(Types::of(value));
+            again |= seen & 1 << number;
+            seen |= 1 << number;
+            unchecked |= u64::from(!passes) << number;
+            if let Some(place) = places.get_mut(number) {
+                *place = (members.len() - tail.len()) as u32;
             }
-            rest = tail.get(nested(value)..).unwrap_or_default();
+        } else {
+            unknown = true;
         }
-        found
+        rest = tail.get(nested(value)..).unwrap_or_default();
     }
+    Found { seen, unchecked, twice: again != 0, unknown }
 }

@@ -4,10 +4,29 @@
 //! a leap second only where the UTC instant is 23:59:60. This file must not convert: it only says yes or no.
 
 /// `full-date T full-time`.
+///
+/// PERF: eight characters are looked at in one word: after the XOR with a template, digits are their values and
+/// separators zero; adding what is missing to 0x80 shows bytes that are too large.
 pub(super) fn is_date_time(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let Some((date, [separator, time @ ..])) = bytes.split_at_checked(10) else { return false };
-    matches!(separator, b'T' | b't') && is_day(date) && is_clock_time(time)
+    const DIGIT: u8 = 0x76;
+    const SAME: u8 = 0x7F;
+    let word = |bytes: [u8; 8]| u64::from_le_bytes(bytes);
+    let Some((&[y1, y2, y3, y4, dash, m1, m2, hyphen, clock @ ..], [b':', s1, s2, rest @ ..])) =
+        text.as_bytes().split_first_chunk::<16>()
+    else {
+        return false;
+    };
+    let day = word([y1, y2, y3, y4, dash, m1, m2, hyphen]) ^ word(*b"0000-00-");
+    // The bit that tells the cases of a letter is cleared: `T` or `t`.
+    let time = (word(clock) & !(0x20 << 16)) ^ word(*b"00T00:00");
+    let too_large = (day.wrapping_add(word([DIGIT, DIGIT, DIGIT, DIGIT, SAME, DIGIT, DIGIT, SAME])) | day)
+        | (time.wrapping_add(word([DIGIT, DIGIT, SAME, DIGIT, DIGIT, SAME, DIGIT, DIGIT])) | time);
+    let Some(second) = two(*s1, *s2).filter(|_| too_large & 0x8080_8080_8080_8080 == 0) else { return false };
+    // Every byte becomes ten times its digit plus the next one.
+    let (day, time) = (day * 10 + (day >> 8), time * 10 + (time >> 8));
+    let byte = |word: u64, at: u32| (word >> (8 * at) & 0xFF) as u32;
+    is_calendar_day(byte(day, 0) * 100 + byte(day, 2), byte(day, 5), byte(time, 0))
+        && is_clock(byte(time, 3), byte(time, 6), second, rest)
 }
 
 /// `yyyy-mm-dd`.
@@ -61,8 +80,12 @@ fn is_day(bytes: &[u8]) -> bool {
     else {
         return false;
     };
-    let year = century * 100 + year;
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    is_calendar_day(century * 100 + year, month, day)
+}
+
+#[inline]
+fn is_calendar_day(year: u32, month: u32, day: u32) -> bool {
+    let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let days = match month {
         1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
         4 | 6 | 9 | 11 => 30,
@@ -80,6 +103,12 @@ fn is_clock_time(bytes: &[u8]) -> bool {
     let (Some(hour), Some(minute), Some(second)) = (two(h1, h2), two(m1, m2), two(s1, s2)) else {
         return false;
     };
+    is_clock(hour, minute, second, rest)
+}
+
+/// A time of day; `rest` is what stands behind the seconds.
+#[inline]
+fn is_clock(hour: u32, minute: u32, second: u32, rest: &[u8]) -> bool {
     let rest = match rest {
         [b'.', fraction @ ..] => {
             let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -148,6 +177,21 @@ mod tests {
             ("2016-12-31T23:59:61Z", false),
             ("2026-05-25T00:00:00Z\n", false),
             ("2026-0x-25T00:00:00Z", false),
+            ("2026-05-25T00:00;00Z", false),
+            ("2026-05-25T00.00:00Z", false),
+            ("2026-05-25\u{14}00:00:00Z", false),
+            ("2026-05-25V00:00:00Z", false),
+            ("2026/05-25T00:00:00Z", false),
+            ("2026-05.25T00:00:00Z", false),
+            ("2026-05-25T00:0:000Z", false),
+            (":026-05-25T00:00:00Z", false),
+            ("/026-05-25T00:00:00Z", false),
+            ("2026-05-25T00:0:00:0Z", false),
+            ("2026-05-2éT00:00:00Z", false),
+            ("2026-05-32T00:00:00Z", false),
+            ("2026-05-00T00:00:00Z", false),
+            ("2026-00-01T00:00:00Z", false),
+            ("2026-05-25T00:60:00Z", false),
             ("٢026-05-25T00:00:00Z", false),
             ("", false),
         ] {
