@@ -111,6 +111,32 @@ choice! {
 }
 
 choice! {
+    /// How a family of sequence rules is applied.
+    Enforcement "\"auto\", \"off\", \"warn\" or \"enforce\"" {
+        /// As the profile says.
+        Auto = "auto",
+        /// Not at all.
+        Off = "off",
+        /// What breaks it is counted and accepted.
+        Warn = "warn",
+        /// What breaks it is rejected.
+        Enforce = "enforce",
+    }
+}
+
+choice! {
+    /// What happens when the replay window is full.
+    OnFull "\"stop\", \"evict_oldest\" or \"reject\"" {
+        /// The run stops; nothing is forgotten.
+        Stop = "stop",
+        /// The oldest ids are forgotten, counted and told.
+        EvictOldest = "evict_oldest",
+        /// Records with new ids are rejected as `window-full`.
+        Reject = "reject",
+    }
+}
+
+choice! {
     /// Where the members of a payload stand.
     PayloadShape "\"auto\", \"flat\", \"nested\" or \"either\"" {
         /// `either` in the profile lenient, otherwise `flat`.

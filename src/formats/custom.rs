@@ -169,7 +169,10 @@ impl Custom {
         Facts {
             identity,
             content: digest::content_tag(record.payload),
+            now: Some(self.now(record)),
             keep_until: self.now(record).plus_secs(self.keep_s),
+            capped: false,
+            burns: false,
             lifecycle: Lifecycle::None,
         }
     }
