@@ -114,6 +114,9 @@ pub struct Check {
     /// The time to judge by, instead of the configuration's clock (RFC 3339).
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub as_of: Option<Timestamp>,
+    /// Judge each envelope by itself; otherwise several are a sequence, and the second copy of one is a duplicate.
+    #[arg(long)]
+    pub apart: bool,
     /// One JSON object per envelope.
     #[arg(long)]
     pub json: bool,

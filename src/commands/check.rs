@@ -25,7 +25,6 @@ pub(super) fn run(args: &Check) -> Result<Ended, Failure> {
     let rules = Rules::compile(&config).map_err(usage)?;
     let mut judge = Judge::new(&rules);
     judge.make_facts();
-    // Several envelopes are a sequence: the second copy of one is a duplicate.
     let mut state = State::new(Settings::of(&config));
     let stdin = [PathBuf::from("-")];
     let paths = if args.paths.is_empty() { &stdin[..] } else { &args.paths };
@@ -54,7 +53,7 @@ pub(super) fn run(args: &Check) -> Result<Ended, Failure> {
             };
             let record = judge::Input { payload, key: None, now };
             let mut explained = explain(&mut judge, &rules, rules.default_binding(), record);
-            if let Some(facts) = judge.facts().filter(|_| explained.verdict.is_accept()) {
+            if let Some(facts) = judge.facts().filter(|_| explained.verdict.is_accept() && !args.apart) {
                 let ruling = state.decide(facts).map_err(|_| usage(anyhow::anyhow!("the replay window is full")))?;
                 rule(&mut explained, ruling);
             }

@@ -3,7 +3,7 @@
 use super::read::choice;
 
 choice! {
-    /// What happens to a second message with the same signature, which covers little of the message in scheme v1.
+    /// What happens to a message that comes again.
     ReplayGuard "\"off\", \"warn\" or \"enforce\"" {
         /// Nothing.
         Off = "off",

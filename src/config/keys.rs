@@ -5,7 +5,7 @@
 use toml::Spanned;
 use toml::de::{DeString, DeValue};
 
-use super::choices::OnFull;
+use super::choices::{OnFull, ReplayGuard};
 use super::read::{Secret, Setting as _, Source, choice};
 use super::start::Start;
 use super::{ConfigError, Formats, FreeTable};
@@ -200,6 +200,8 @@ sections! {
     }
     /// The replay window: which messages were seen before.
     window Window {
+        /// Messages that were seen before: "off" (not looked at), "warn" (counted and accepted) or "enforce".
+        replay: ReplayGuard = ReplayGuard::Enforce, "", |_| true;
         /// Most memory that it takes, about 32 bytes for each id; the memory is reserved at start and used as ids come.
         memory_bytes_max: u64 = 1 << 30, "65536 to 1099511627776", |bytes| (65_536..=1 << 40).contains(bytes);
         /// When it is full: "stop" the run, "evict_oldest" (copies of those ids pass), or "reject" new ids.

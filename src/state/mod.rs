@@ -122,12 +122,17 @@ impl State {
         let Some(changes) = open.back_mut() else { return Ok(Ruling::default()) };
         changes.time = changes.time.max(now);
         let refuse = |reason| Ok(Ruling { reason: Some(reason), ..Ruling::default() });
-        match facts.identity.map(|identity| window.look_up(identity, facts.content, now)) {
-            None | Some(Seen::New) => {}
-            Some(Seen::Duplicate) => return refuse(Reason::Duplicate),
-            Some(Seen::Conflict) => return refuse(Reason::IdConflict),
+        let identity = facts.identity.filter(|_| settings.replay != Mode::Off);
+        let seen = match identity.map(|identity| window.look_up(identity, facts.content, now)) {
+            None | Some(Seen::New) => None,
+            Some(Seen::Duplicate) => Some(Reason::Duplicate),
+            Some(Seen::Conflict) => Some(Reason::IdConflict),
+        };
+        if let (Some(reason), Mode::Enforce) = (seen, settings.replay) {
+            return refuse(reason);
         }
         let mut step = ledger.judge(facts, settings, now);
+        step.warned = seen.or(step.warned);
         let mac = guarded_mac(facts, settings.olympus_mac);
         let replayed = mac.is_some_and(|mac| window.look_up(mac, 0, now) != Seen::New);
         if replayed && settings.olympus_mac == Mode::Enforce {
@@ -138,7 +143,7 @@ impl State {
         }
         if step.reason.is_none() || facts.burns {
             let until = expiry(facts, now);
-            let kept = facts.identity.map_or(Ok(()), |identity| {
+            let kept = identity.filter(|_| seen.is_none()).map_or(Ok(()), |identity| {
                 window.insert(identity, facts.content, until, &mut changes.window)
             });
             // The guard's own entry is a bonus: without room for it, the record still passes.

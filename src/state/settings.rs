@@ -16,6 +16,8 @@ pub enum Mode {
 /// The families.
 #[derive(Clone, Debug)]
 pub struct Settings {
+    /// All formats: no message is seen twice.
+    pub replay: Mode,
     /// olympus: a parent is a known message of the same work.
     pub olympus_parents: Mode,
     /// olympus: assignments, cycles, the circuit breaker, cancellation.
@@ -48,11 +50,8 @@ impl Settings {
         Self {
             olympus_parents: mode(format.olympus.parents, !page),
             olympus_sequence: mode(format.olympus.sequence, strict),
-            olympus_mac: match format.olympus.v1_mac_replay_guard {
-                ReplayGuard::Off => Mode::Off,
-                ReplayGuard::Warn => Mode::Warn,
-                ReplayGuard::Enforce => Mode::Enforce,
-            },
+            replay: guard(config.window.replay),
+            olympus_mac: guard(format.olympus.v1_mac_replay_guard),
             agh_lifecycle: mode(format.agh.lifecycle, true),
             agh_target_needed: !page,
             alfred_correlation: match format.alfred.correlation {
@@ -75,5 +74,13 @@ fn mode(choice: Enforcement, by_profile: bool) -> Mode {
         Enforcement::Auto | Enforcement::Off => Mode::Off,
         Enforcement::Warn => Mode::Warn,
         Enforcement::Enforce => Mode::Enforce,
+    }
+}
+
+fn guard(choice: ReplayGuard) -> Mode {
+    match choice {
+        ReplayGuard::Off => Mode::Off,
+        ReplayGuard::Warn => Mode::Warn,
+        ReplayGuard::Enforce => Mode::Enforce,
     }
 }

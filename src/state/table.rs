@@ -141,6 +141,12 @@ impl Table {
         self.moved_max
     }
 
+    /// How many ids stand beside the table because their shard has no room.
+    #[must_use]
+    pub fn spilled(&self) -> usize {
+        self.spilled.len()
+    }
+
     /// What is kept under a key.
     #[must_use]
     pub fn find(&self, key: Key) -> Option<Kept> {

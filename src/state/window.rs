@@ -57,6 +57,8 @@ pub struct Window {
     recent: [Second; RECENT],
     next: usize,
     time: Second,
+    /// The latest that `time` ever was: the way back there is not walked step by step again.
+    time_max: Second,
     evicted: u64,
 }
 
@@ -76,6 +78,7 @@ impl Window {
             recent: [0; RECENT],
             next: 0,
             time: 0,
+            time_max: 0,
             evicted: 0,
         }
     }
@@ -174,8 +177,9 @@ impl Window {
         let known = self.recent.get(..self.next.min(RECENT)).unwrap_or_default();
         let smallest = known.iter().copied().min().unwrap_or_default();
         // The first time is taken as it is; later ones in steps. Going back is always safe.
-        let ahead = if self.time == 0 { smallest } else { self.time.saturating_add(ADVANCE_S_MAX) };
-        self.time = smallest.min(ahead);
+        let step = self.time.saturating_add(ADVANCE_S_MAX).max(self.time_max);
+        self.time = if self.time == 0 { smallest } else { smallest.min(step) };
+        self.time_max = self.time_max.max(self.time);
     }
 
     /// The time of what is committed.
