@@ -349,7 +349,14 @@ impl Verdict {
     /// An accept under `format`.
     #[must_use]
     pub fn accept(format: FormatId) -> Self {
-        Self { reason: None, format: Some(format), at: NodeIndex(0), unchecked: false, ignored: false, warned: None }
+        Self {
+            reason: None,
+            format: Some(format),
+            at: NodeIndex(0),
+            unchecked: false,
+            ignored: false,
+            warned: None,
+        }
     }
 
     /// A reject, before or after the format was known.

@@ -54,7 +54,8 @@ pub(super) fn run(args: &Check) -> Result<Ended, Failure> {
             let record = judge::Input { payload, key: None, now };
             let mut explained = explain(&mut judge, &rules, rules.default_binding(), record);
             if let Some(facts) = judge.facts().filter(|_| explained.verdict.is_accept() && !args.apart) {
-                let ruling = state.decide(facts).map_err(|_| usage(anyhow::anyhow!("the replay window is full")))?;
+                let ruling =
+                    state.decide(facts).map_err(|_| usage(anyhow::anyhow!("the replay window is full")))?;
                 rule(&mut explained, ruling);
             }
             let format = explained.verdict.format.and_then(|format| rules.format(format));

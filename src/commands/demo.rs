@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context as _, anyhow};
@@ -19,8 +19,8 @@ use crate::judge::Rules;
 use crate::load::Stream;
 use crate::pipeline::file_ends::{FileSink, FileSource, ReadFailures};
 use crate::pipeline::stop::Stop;
-use crate::state::{Settings, State};
 use crate::pipeline::{self, Meters, Setup, Summary, Tally};
+use crate::state::{Settings, State};
 use crate::tape::Parser;
 use crate::verdict::{FormatId, Reason, Verdict};
 

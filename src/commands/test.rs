@@ -135,7 +135,14 @@ impl<'c> Sequence<'c> {
             .with_context(|| format!("format: found `{format}`, allowed: {}", rules.binding_names()))?;
         let mut judge = Judge::new(rules);
         judge.make_facts();
-        Ok(Self { court, binding, judge, state: State::new(court.settings.clone()), asks_state: true, batch: 0 })
+        Ok(Self {
+            court,
+            binding,
+            judge,
+            state: State::new(court.settings.clone()),
+            asks_state: true,
+            batch: 0,
+        })
     }
 
     /// Each envelope is a batch of its own that is committed at once.
@@ -296,8 +303,11 @@ impl Case<'_> {
         sequence.asks_state = name != "agh" || !self.prior.is_empty();
         let verdict = sequence.judge(payload, now)?.verdict;
         let rules = &court.rules;
-        let got =
-            if name == "auto" { Decision::of_detection(rules, verdict) } else { Decision::of(rules, verdict) };
+        let got = if name == "auto" {
+            Decision::of_detection(rules, verdict)
+        } else {
+            Decision::of(rules, verdict)
+        };
         Ok((want, got))
     }
 
@@ -308,7 +318,8 @@ impl Case<'_> {
             None => toml::Table::new(),
         };
         if let Some(peers) = self.local_peers {
-            settings.insert("local_peers".to_owned(), serde_json::from_str(peers.get()).context("local_peers")?);
+            settings
+                .insert("local_peers".to_owned(), serde_json::from_str(peers.get()).context("local_peers")?);
         }
         Ok(settings)
     }

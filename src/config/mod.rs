@@ -21,7 +21,8 @@ use std::path::Path;
 
 pub use choices::{
     AghPreset, Correlation, DedupKey, DirectBinding, DraftChoice, DuplicateNames, Enforcement, NullOptionals,
-    OnFull, PayloadShape, ReplayGuard, SignatureEncoding, ThreadGrammar, TimestampForm, UnknownFields, VerifyProof,
+    OnFull, PayloadShape, ReplayGuard, SignatureEncoding, ThreadGrammar, TimestampForm, UnknownFields,
+    VerifyProof,
 };
 pub use entries::{
     AgentEntry, AgentStatus, Constant, Detect, Iterations, Jwk, Jwks, SecretKey, SecretKeys, TaskEntry,

@@ -147,10 +147,13 @@ pub fn run<S: Source, K: Sink>(
             .collect();
         drop((from_reader, to_gate));
         let recorder = collector.recorder();
-        let gate =
-            stage(scope, stop, "gate", move || gate::run(&from_workers, &to_writer, committed, seen, recorder, meters));
+        let gate = stage(scope, stop, "gate", move || {
+            gate::run(&from_workers, &to_writer, committed, seen, recorder, meters)
+        });
         let recorder = collector.recorder();
-        let writer = stage(scope, stop, "writer", move || Ok(writer::run(sink, &from_gate, &commits, recorder, stop)?));
+        let writer = stage(scope, stop, "writer", move || {
+            Ok(writer::run(sink, &from_gate, &commits, recorder, stop)?)
+        });
 
         given_up =
             watch(pipeline, stop, budget, || writer.is_finished(), || each_interval(&collector.interval()));

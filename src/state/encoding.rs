@@ -74,8 +74,7 @@ impl State {
 
     /// Adds what a snapshot or a batch tells to what is remembered.
     pub fn restore(&mut self, bytes: &[u8]) -> Result<(), StateError> {
-        let (body, checksum) =
-            bytes.split_last_chunk::<CHECKSUM_BYTES>().ok_or(StateError::Damaged)?;
+        let (body, checksum) = bytes.split_last_chunk::<CHECKSUM_BYTES>().ok_or(StateError::Damaged)?;
         if sha256(&[body]) != *checksum {
             return Err(StateError::Damaged);
         }

@@ -147,9 +147,9 @@ impl State {
                 window.insert(identity, facts.content, until, &mut changes.window)
             });
             // The guard's own entry is a bonus: without room for it, the record still passes.
-            let guarded = mac.filter(|_| !replayed && kept.is_ok()).map_or(Ok(()), |mac| {
-                window.insert(mac, 0, until, &mut changes.window)
-            });
+            let guarded = mac
+                .filter(|_| !replayed && kept.is_ok())
+                .map_or(Ok(()), |mac| window.insert(mac, 0, until, &mut changes.window));
             if settings.window.on_full == OnFull::Stop {
                 kept.and(guarded)?;
             } else if kept.is_err() {

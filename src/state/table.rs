@@ -231,9 +231,8 @@ impl Table {
         // What was pushed to the right moves back, up to the first that stands where it belongs.
         let at = place + at;
         let run = shard.get_mut(at..)?;
-        let stays = |index: usize, cell: &Cell| {
-            read(cell).is_none_or(|(other, _)| layout.place(other) == at + index)
-        };
+        let stays =
+            |index: usize, cell: &Cell| read(cell).is_none_or(|(other, _)| layout.place(other) == at + index);
         let end = (run.iter().enumerate().skip(1))
             .position(|(index, cell)| stays(index, cell))
             .map_or(run.len(), |more| more + 1);

@@ -5,9 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::*;
 use crate::config::{self, Config};
 use crate::credentials::digest::Identity;
-use crate::formats::{
-    AghMessage, AlfredMessage, Evaluator, Exchange, OlympusMessage, OlympusType, WorkStep,
-};
+use crate::formats::{AghMessage, AlfredMessage, Evaluator, Exchange, OlympusMessage, OlympusType, WorkStep};
 
 /// Numbers from a seed that is printed where a test fails.
 pub(super) struct Random(u64);
@@ -106,7 +104,8 @@ impl Model {
         if self.ids.iter().filter(|entry| live(*entry)).count() >= ids_max {
             match on_full {
                 OnFull::EvictOldest => {
-                    let oldest = self.ids.iter().filter(|entry| live(*entry)).min_by_key(|(_, (_, expiry))| *expiry);
+                    let oldest =
+                        self.ids.iter().filter(|entry| live(*entry)).min_by_key(|(_, (_, expiry))| *expiry);
                     let oldest = *oldest.unwrap().0;
                     self.ids.remove(&oldest);
                 }
@@ -147,7 +146,8 @@ fn compare_with_model(on_full: OnFull, identities: u64, random: &mut Random) {
             let ruling = state.decide(&facts(record.0, record.1, record.2, record.3));
             let got = ruling.map_or(Some(Reason::WindowFull), |ruling| ruling.reason);
             // An entry that was dead once may be gone for a clock that went far back, or not.
-            let unsure = model.ids.get(&record.0).is_some_and(|(_, expiry)| *expiry > clock && *expiry <= dead_max);
+            let unsure =
+                model.ids.get(&record.0).is_some_and(|(_, expiry)| *expiry > clock && *expiry <= dead_max);
             if unsure && got.is_none_or(|reason| reason == Reason::WindowFull) {
                 model.ids.remove(&record.0);
             }
@@ -382,7 +382,11 @@ fn copies_are_caught_in_the_same_batch_and_in_the_next_and_across_partitions() {
     assert_eq!(decide(&mut state), None);
     assert_eq!(decide(&mut state), Some(Reason::Duplicate), "in the same batch");
     state.begin(2, 1);
-    assert_eq!(decide(&mut state), Some(Reason::Duplicate), "in the next, of another partition, before the commit");
+    assert_eq!(
+        decide(&mut state),
+        Some(Reason::Duplicate),
+        "in the next, of another partition, before the commit"
+    );
     state.undo(2);
     assert_eq!(decide(&mut state), Some(Reason::Duplicate));
     state.undo_partition(0);

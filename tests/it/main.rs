@@ -19,6 +19,7 @@ mod own_formats;
 mod pages;
 mod pipeline;
 mod published;
+mod replay;
 mod rfc8785;
 mod sign;
 mod stages;

@@ -22,7 +22,7 @@ fn a_slow_sink_makes_the_reader_wait() {
         .concat();
     let chunk = line.repeat((1 << 20) / line.len());
     let mut child = tollgate()
-        .args(["run", "-", "--accepted", "-"])
+        .args(["run", "-", "--config", "tests/cases/repeats.toml", "--accepted", "-"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

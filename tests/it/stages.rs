@@ -13,10 +13,10 @@ use tollgate::formats::Binding;
 use tollgate::judge::Rules;
 use tollgate::pipeline::batch::{Batch, Partition, Payloads};
 use tollgate::pipeline::stop::Stop;
-use tollgate::state::{Settings, State};
 use tollgate::pipeline::{
     self, Intake, Meters, PipelineError, Read, Receipt, Setup, Sink, SinkError, Source, SourceError, Summary,
 };
+use tollgate::state::{Settings, State};
 
 /// LIMIT: no run of these tests may take longer.
 const RUN_MAX: Duration = Duration::from_secs(10);

@@ -224,7 +224,8 @@ impl KafkaSink {
 
 impl Sink for KafkaSink {
     fn write(&mut self, batch: Batch, stop: &Stop, _: &mut Vec<Receipt>) -> Result<(), SinkError> {
-        let Batch { number, partition, payloads, outcomes, pointers, rules, permit, read_at, since, .. } = batch;
+        let Batch { number, partition, payloads, outcomes, pointers, rules, permit, read_at, since, .. } =
+            batch;
         let Payloads::Messages { messages, flight } = payloads else {
             unreachable!("Kafka is read as messages")
         };

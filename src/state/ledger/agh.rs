@@ -126,9 +126,7 @@ fn go_on(work: Work, message: &AghMessage, settings: &Settings) -> Step {
     }
     match work.state.after(message.step) {
         None => Step::refuse(Reason::Internal),
-        Some(state) => {
-            Step::write((Kind::AghWork, message.work), Entry::AghWork(Work { state, ..work }))
-        }
+        Some(state) => Step::write((Kind::AghWork, message.work), Entry::AghWork(Work { state, ..work })),
     }
 }
 

@@ -149,7 +149,10 @@ fn a_clock_that_jumps_neither_empties_nor_freezes_the_window() {
 
 #[test]
 fn times_are_rounded_so_that_nothing_is_forgotten_early() {
-    assert_eq!((second_of(Timestamp::from_micros(1_999_999)), expiry_of(Timestamp::from_micros(1_000_001))), (1, 2));
+    assert_eq!(
+        (second_of(Timestamp::from_micros(1_999_999)), expiry_of(Timestamp::from_micros(1_000_001))),
+        (1, 2)
+    );
     assert_eq!(expiry_of(Timestamp::from_micros(2_000_000)), 2);
     for far in [Timestamp::from_micros(i64::MAX), Timestamp::from_secs(1 << 40)] {
         assert!(second_of(far) < expiry_of(far), "past the last second nothing expires");
