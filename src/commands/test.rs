@@ -60,12 +60,12 @@ struct SequenceStep<'a> {
     reason: Option<String>,
     /// Compared where it stands there, also if it is null.
     #[serde(default, deserialize_with = "present")]
-    work_state: Option<Option<String>>,
+    work_state: Option<serde_json::Value>,
 }
 
 /// Tells null from absent.
-fn present<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Option<String>>, D::Error> {
-    Option::deserialize(value).map(Some)
+fn present<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<serde_json::Value>, D::Error> {
+    serde_json::Value::deserialize(value).map(Some)
 }
 
 /// LIMIT: a case needs little memory.
@@ -342,7 +342,7 @@ fn run_steps(
         let mut want = Decision { verdict: step.expect.clone(), reason };
         if let Some(work_state) = &step.work_state {
             let shown = |state: Option<&str>| state.unwrap_or("none").to_owned();
-            want.verdict = format!("{}+{}", want.verdict, shown(work_state.as_deref()));
+            want.verdict = format!("{}+{}", want.verdict, shown(work_state.as_str()));
             got.verdict = format!("{}+{}", got.verdict, shown(judged.work_state));
         }
         if !got.meets(&want) {

@@ -204,7 +204,7 @@ sections! {
         replay: ReplayGuard = ReplayGuard::Enforce, "", |_| true;
         /// Most memory that it takes, about 32 bytes for each id; the memory is reserved at start and used as ids come.
         memory_bytes_max: u64 = 1 << 30, "65536 to 1099511627776", |bytes| (65_536..=1 << 40).contains(bytes);
-        /// When it is full: "stop" the run, "evict_oldest" (copies of those ids pass), or "reject" new ids.
+        /// When it is full: `stop` the run, `evict_oldest` (copies of those ids pass), or `reject` new ids.
         on_full: OnFull = OnFull::Stop, "", |_| true;
         /// Ids are dropped so long after the time of committed records has passed their end.
         margin_s: u32 = 300, "0 to 1000000000", |s| *s <= 1_000_000_000;

@@ -6,7 +6,6 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use crate::clock::Timestamp;
 use crate::config::{self, Profile};
 use crate::credentials::{Scratch, digest};
 use crate::program::Observer;
@@ -221,7 +220,7 @@ fn check_identity<O: Observer>(record: &Record<'_>, report: &mut Report<'_, O>) 
 fn facts(kind: &[u8], keep_s: u32, record: &Record<'_>, scratch: &mut Scratch) -> Facts {
     let content = digest::delivery(record.tape, record.payload, &mut scratch.canonical).ok();
     let key = record.key.unwrap_or_default();
-    let now = record.now.unwrap_or(Timestamp::default());
+    let now = record.now.unwrap_or_default();
     Facts {
         identity: content.map(|content| digest::identity(&[kind, key, &content])),
         content: content.map_or(0, |content| content_tag(&content)),

@@ -70,7 +70,7 @@ impl Layout {
 
     /// The place within the shard.
     fn place(self, key: Key) -> usize {
-        let rest = u128::from(key.0) * u128::from(self.shards) & u128::from(u64::MAX);
+        let rest = (u128::from(key.0) * u128::from(self.shards)) & u128::from(u64::MAX);
         ((rest * u128::from(self.span)) >> 64) as usize
     }
 }

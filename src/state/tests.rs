@@ -293,7 +293,7 @@ fn what_is_undone_never_was() {
         now += random.below(30) as i64;
         let before = everything(&state, state.window().dead());
         let first = number + 1;
-        for _ in 0..1 + random.below(3) {
+        for _ in 0..=random.below(3) {
             number += 1;
             state.begin(number, 0);
             for _ in 0..random.below(40) {

@@ -173,7 +173,8 @@ impl Topics {
     fn config(&self, dir: &TempDir, start: &str) -> String {
         let text = format!(
             "[kafka]\nbrokers = \"{}\"\ngroup = \"{}-group\"\ntopics = [\"{}\"]\nstart = \"{start}\"\n\
-             commit_interval_ms = 200\n",
+             commit_interval_ms = 200\n\
+             [format.agh]\nmax_replay_age_s = 1000000000\n[format.alfred]\nwindow_s = 1000000000\n",
             self.brokers, self.input, self.input
         );
         dir.write("tollgate.toml", text).to_str().unwrap().to_owned()

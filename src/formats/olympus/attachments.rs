@@ -162,11 +162,9 @@ fn check_hash<O: Observer>(
     let (Some(hash), Some(path)) = (record.text_at(hash_at), path) else { return ControlFlow::Continue(()) };
     let hash = FileHash::of(hash);
     report.demand(HASH_PLACEHOLDER, hash != FileHash::Placeholder, hash_at)?;
-    match contents.sha256(path) {
-        Some(sha256) => report.demand(ATTACHMENT_CONTENT, hash.fits(&sha256), hash_at),
-        None => {
-            report.unchecked(ATTACHMENT_CONTENT);
-            ControlFlow::Continue(())
-        }
+    if let Some(sha256) = contents.sha256(path) {
+        return report.demand(ATTACHMENT_CONTENT, hash.fits(&sha256), hash_at);
     }
+    report.unchecked(ATTACHMENT_CONTENT);
+    ControlFlow::Continue(())
 }

@@ -87,7 +87,7 @@ fn broken_feedback(record: &Record<'_>, feedback: NodeIndex) -> Option<NodeIndex
 /// The number of a feedback cycle, 1 to 3.
 pub(super) fn cycle_of(record: &Record<'_>, at: NodeIndex) -> Option<u8> {
     let cycle = record.number_at(at)?;
-    [1, 2, 3].into_iter().find(|number| f64::from(*number) == cycle)
+    [1, 2, 3].into_iter().find(|number| f64::from(*number).total_cmp(&cycle).is_eq())
 }
 
 fn broken_test_approval(

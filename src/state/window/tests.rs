@@ -35,14 +35,13 @@ fn the_table_is_a_map() {
             let high = if random.below(50) == 0 { u64::MAX - random.below(3) } else { random.next() };
             (high, random.next())
         });
-        match random.below(6) {
-            0 => assert_eq!(table.remove(key), model.remove(&key)),
-            _ => {
-                let kept = Kept { tag: random.next() as u32, expiry: 1 + random.below(1 << 20) as u32 };
-                table.insert(key, kept, 0);
-                model.insert(key, kept);
-                keys.push(key);
-            }
+        if random.below(6) == 0 {
+            assert_eq!(table.remove(key), model.remove(&key));
+        } else {
+            let kept = Kept { tag: random.next() as u32, expiry: 1 + random.below(1 << 20) as u32 };
+            table.insert(key, kept, 0);
+            model.insert(key, kept);
+            keys.push(key);
         }
         assert_eq!(table.len(), model.len());
     }
@@ -141,7 +140,7 @@ fn a_clock_that_jumps_neither_empties_nor_freezes_the_window() {
     }
     assert!((1..5000).all(|number| window.look_up(id(number), 7, NOW + 10) == Seen::Duplicate));
     // A real gap of a day is caught up with.
-    for _ in 0..RECENT + 24 + 1 {
+    for _ in 0..=RECENT + 24 {
         window.advance(NOW + 86_400);
     }
     assert_eq!(window.dead(), NOW + 86_400 - 300);
