@@ -2,6 +2,7 @@
 //!
 //! A binary of its own, because the allocator is one per process.
 #![expect(unsafe_code, reason = "a counting allocator implements an unsafe trait")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on should panic")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
