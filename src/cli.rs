@@ -86,6 +86,9 @@ pub struct Run {
     /// With paths: the time to judge by, instead of the configuration's clock (RFC 3339).
     #[arg(long, value_name = "TIME", requires = "paths", value_parser = time)]
     pub as_of: Option<Timestamp>,
+    /// With paths: file that holds what was seen before; read at the start if it is there, written at the end.
+    #[arg(long, value_name = "FILE", requires = "paths")]
+    pub state: Option<PathBuf>,
     /// Latency log to write (`.hlog`).
     #[arg(long, value_name = "FILE")]
     pub latency_log: Option<PathBuf>,
@@ -111,6 +114,9 @@ pub struct Check {
     /// The time to judge by, instead of the configuration's clock (RFC 3339).
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub as_of: Option<Timestamp>,
+    /// Judge each envelope by itself; otherwise several are a sequence, and the second copy of one is a duplicate.
+    #[arg(long)]
+    pub apart: bool,
     /// One JSON object per envelope.
     #[arg(long)]
     pub json: bool,

@@ -3,9 +3,9 @@
 //!
 //! ```text
 //!  reader ──batches──►  workers, pinned, N            ──►  gate, one thread, in order  ──►  writer
-//!  kafka | files        parse → identify → shape →         epochs → count → route           accepted | rejected
+//!  kafka | files        parse → identify → shape →         window → ledger → count          accepted | rejected
 //!  (bounded)            meaning → credentials                                               → commit
-//!                       = verdict
+//!                       = verdict and facts
 //! ```
 //!
 //! Two recipes show a record's whole way; everything else is a leaf that one opens on demand:
@@ -21,6 +21,7 @@
 //! - [`pipeline`]: reader, workers, gate, writer, and the ends on files and Kafka.
 //! - [`kafka`]: our own client on librdkafka; the only place that names it, and the only unsafe code.
 //! - [`files`]: NDJSON, arrays, gzip, zstd, directories, standard input and output.
+//! - [`state`]: what was seen before: the replay window and the ledger.
 //! - [`judge`]: payload in, verdict out; explanations.
 //! - [`formats`]: the built-in formats and how they are told apart.
 //! - [`credentials`]: canonical bytes, MACs, tokens, proofs, digests; with ring, straight from the tape.
@@ -46,5 +47,6 @@ pub mod kafka;
 pub mod load;
 pub mod pipeline;
 pub mod program;
+pub mod state;
 pub mod tape;
 pub mod verdict;

@@ -337,6 +337,10 @@ pub struct Verdict {
     pub at: NodeIndex,
     /// Whether a rule applied that could not be checked, because its data is not configured.
     pub unchecked: bool,
+    /// Whether it is accepted and changes nothing.
+    pub ignored: bool,
+    /// A sequence rule that is broken and only warns.
+    pub warned: Option<Reason>,
 }
 
 const _: () = assert!(size_of::<Verdict>() <= 16, "a verdict stays small");
@@ -345,13 +349,20 @@ impl Verdict {
     /// An accept under `format`.
     #[must_use]
     pub fn accept(format: FormatId) -> Self {
-        Self { reason: None, format: Some(format), at: NodeIndex(0), unchecked: false }
+        Self {
+            reason: None,
+            format: Some(format),
+            at: NodeIndex(0),
+            unchecked: false,
+            ignored: false,
+            warned: None,
+        }
     }
 
     /// A reject, before or after the format was known.
     #[must_use]
     pub fn reject(reason: Reason, format: Option<FormatId>, at: NodeIndex) -> Self {
-        Self { reason: Some(reason), format, at, unchecked: false }
+        Self { reason: Some(reason), format, at, unchecked: false, ignored: false, warned: None }
     }
 
     /// Whether the record goes to the accepted side.

@@ -12,6 +12,7 @@ use crate::config::{ClockChoice, Profile};
 use crate::files::{Event, Input, ReadOptions, Reader};
 use crate::formats::{Compiled, Source};
 use crate::judge::{self, Explained, Finding, Judge, Payload, Rules, explain};
+use crate::state::{Ruling, Settings, State};
 
 pub(super) fn run(args: &Check) -> Result<Ended, Failure> {
     let mut config = load_config(args.config.as_deref())?;
@@ -23,6 +24,8 @@ pub(super) fn run(args: &Check) -> Result<Ended, Failure> {
     }
     let rules = Rules::compile(&config).map_err(usage)?;
     let mut judge = Judge::new(&rules);
+    judge.make_facts();
+    let mut state = State::new(Settings::of(&config));
     let stdin = [PathBuf::from("-")];
     let paths = if args.paths.is_empty() { &stdin[..] } else { &args.paths };
     let now = args.as_of.or_else(|| (config.rules.clock != ClockChoice::Record).then(clock::wall));
@@ -49,7 +52,12 @@ pub(super) fn run(args: &Check) -> Result<Ended, Failure> {
                 Payload::Bytes(block.payload(span))
             };
             let record = judge::Input { payload, key: None, now };
-            let explained = explain(&mut judge, &rules, rules.default_binding(), record);
+            let mut explained = explain(&mut judge, &rules, rules.default_binding(), record);
+            if let Some(facts) = judge.facts().filter(|_| explained.verdict.is_accept() && !args.apart) {
+                let ruling =
+                    state.decide(facts).map_err(|_| usage(anyhow::anyhow!("the replay window is full")))?;
+                rule(&mut explained, ruling);
+            }
             let format = explained.verdict.format.and_then(|format| rules.format(format));
             let source = format!("{}:{}", path.as_deref().unwrap_or("-"), span.line);
             if !explained.verdict.is_accept() {
@@ -71,9 +79,25 @@ pub(super) fn run(args: &Check) -> Result<Ended, Failure> {
     Ok(ended)
 }
 
+/// What was seen before has the last word.
+fn rule(explained: &mut Explained, ruling: Ruling) {
+    explained.verdict.ignored = ruling.ignored;
+    explained.verdict.warned = ruling.warned;
+    if let Some(reason) = ruling.reason {
+        explained.verdict.reason = Some(reason);
+        let at = String::new();
+        let finding = Finding { reason, at, rule: None, source: None, expected: None, found: None };
+        explained.findings.push(finding);
+    }
+}
+
 fn to_text(source: &str, explained: &Explained, format: Option<&Compiled>, profile: Profile) -> String {
     let Explained { verdict, findings, more, unchecked } = explained;
-    let word = if verdict.is_accept() { "accepted" } else { "rejected" };
+    let word = match (verdict.is_accept(), verdict.ignored) {
+        (true, true) => "accepted without effect",
+        (true, false) => "accepted",
+        (false, _) => "rejected",
+    };
     let reason = verdict.reason.map(|reason| format!(": {}", reason.code())).unwrap_or_default();
     let name = format.map_or("no format", Compiled::name);
     let mut text = format!("{source}  {word}{reason}  ({name}, profile {})\n", profile.name());
@@ -93,6 +117,9 @@ fn to_text(source: &str, explained: &Explained, format: Option<&Compiled>, profi
             let why = if lacks { format!("needs {}", keys.join(" or ")) } else { "not at hand".to_owned() };
             text.push_str(&format!("     {}: {}; {why}\n", rule.name, rule.text));
         }
+    }
+    if let Some(warned) = verdict.warned {
+        text.push_str(&format!("\n  warning: {}: {}\n", warned.code(), warned.text()));
     }
     if !findings.is_empty() || !unchecked.is_empty() {
         text.push('\n');
@@ -153,6 +180,14 @@ fn to_json(source: &str, explained: &Explained, format: Option<&Compiled>, profi
         "findings": findings,
         "unchecked": explained.unchecked.iter().map(|rule| rule.name).collect::<Vec<_>>(),
     });
+    if let Some(object) = object.as_object_mut() {
+        if verdict.ignored {
+            object.insert("effect".into(), "ignored".into());
+        }
+        if let Some(warned) = verdict.warned {
+            object.insert("warning".into(), warned.code().into());
+        }
+    }
     let wire = format.is_some_and(Compiled::has_wire_reasons);
     if let (Some(reason), true, Some(object)) = (verdict.reason, wire, object.as_object_mut()) {
         object.insert("wire".into(), reason.wire().into());

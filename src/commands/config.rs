@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use super::{Ended, Failure, load_config, usage};
+use super::{Ended, Failure, load_config, memory, usage};
 use crate::cli::ConfigArgs;
 use crate::config::{Config, Profile};
 use crate::formats::Compiled;
@@ -16,7 +16,7 @@ pub(super) fn run(args: &ConfigArgs) -> Result<Ended, Failure> {
     } else {
         let config = load_config(args.config.as_deref())?;
         let rules = Rules::compile(&config).map_err(usage)?;
-        format!("# Rule set {}\n{}", rules.hash(), config.to_toml())
+        format!("# Rule set {}\n# {}\n{}", rules.hash(), memory::describe(&config), config.to_toml())
     };
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(Ended::Well)

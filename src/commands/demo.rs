@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context as _, anyhow};
@@ -20,6 +20,7 @@ use crate::load::Stream;
 use crate::pipeline::file_ends::{FileSink, FileSource, ReadFailures};
 use crate::pipeline::stop::Stop;
 use crate::pipeline::{self, Meters, Setup, Summary, Tally};
+use crate::state::{Settings, State};
 use crate::tape::Parser;
 use crate::verdict::{FormatId, Reason, Verdict};
 
@@ -124,7 +125,9 @@ fn filter(
     let mut log_error = None;
 
     let meters = Meters::default();
-    let setup = Setup { rules: Arc::clone(rules), pipeline: &config.pipeline, stop, meters: &meters };
+    let state = Mutex::new(State::new(Settings::of(config)));
+    let setup =
+        Setup { rules: Arc::clone(rules), state: &state, pipeline: &config.pipeline, stop, meters: &meters };
     let done = Stop::default();
     let summary = std::thread::scope(|scope| {
         scope.spawn(|| show_progress(args, &meters, &done));

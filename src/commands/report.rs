@@ -8,6 +8,7 @@ use super::Failure;
 use crate::histograms::{Histograms, Stage};
 use crate::judge::Rules;
 use crate::pipeline::Summary;
+use crate::state::Notes;
 
 /// The percentiles that tables show.
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
@@ -46,6 +47,9 @@ pub(super) fn to_text(summary: &Summary, rules: &Rules) -> String {
     if tally.unchecked > 0 {
         line(row("  of them not all checked", tally.unchecked, tally.records));
     }
+    for (label, count) in notes(summary) {
+        line(row(&format!("  {label}"), count, tally.records));
+    }
     line(row("rejected", tally.rejected(), tally.records));
     for (reason, count) in tally.rejected_by_reason() {
         line(row(&format!("  {}", reason.code()), count, tally.records));
@@ -53,6 +57,19 @@ pub(super) fn to_text(summary: &Summary, rules: &Rules) -> String {
     line(String::new());
     line(latency_table(&summary.histograms));
     out
+}
+
+/// What the window and the ledger have to tell, where there is anything.
+fn notes(summary: &Summary) -> impl Iterator<Item = (&'static str, u64)> {
+    let Notes { warned, ignored, capped, ids_evicted, entries_evicted } = summary.notes;
+    let notes = [
+        ("without effect", ignored),
+        ("with a warning", warned),
+        ("remembered for less", capped),
+        ("ids given up", ids_evicted),
+        ("ledger entries given up", entries_evicted),
+    ];
+    notes.into_iter().filter(|(_, count)| *count > 0)
 }
 
 fn row(label: &str, count: u64, of: u64) -> String {
@@ -114,6 +131,11 @@ pub(super) fn to_json(summary: &Summary, rules: &Rules) -> Value {
         "accepted": tally.accepted(),
         "rejected": tally.rejected(),
         "unchecked": tally.unchecked,
+        "ignored": summary.notes.ignored,
+        "warned": summary.notes.warned,
+        "capped": summary.notes.capped,
+        "ids_evicted": summary.notes.ids_evicted,
+        "entries_evicted": summary.notes.entries_evicted,
         "accepted_by_format": by_format,
         "rejected_by_reason": by_reason,
         "latency_ns": latency,

@@ -3,12 +3,12 @@
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use anyhow::{Context as _, anyhow};
 
-use super::{Ended, Failure, coverage, load_config, report, stop_on_signals, usage};
+use super::{Ended, Failure, coverage, load_config, memory, report, stop_on_signals, usage};
 use crate::cli::Run;
 use crate::config::Config;
 use crate::files::{self, Input, Target};
@@ -19,6 +19,7 @@ use crate::pipeline::file_ends::{FileSink, FileSource, ReadFailures};
 use crate::pipeline::kafka_ends;
 use crate::pipeline::stop::Stop;
 use crate::pipeline::{self, Meters, Setup, Summary};
+use crate::state::State;
 
 pub(super) fn run(args: &Run) -> Result<Ended, Failure> {
     let mut config = load_config(args.config.as_deref())?;
@@ -29,15 +30,18 @@ pub(super) fn run(args: &Run) -> Result<Ended, Failure> {
     coverage::tell(&rules, config.rules.profile)?;
     let mut log = LatencyLog::begin(args.latency_log.as_deref())?;
     let stop = stop_on_signals(config.pipeline.stop_deadline_ms)?;
+    let state = memory::open(args.state.as_deref(), &config)?;
+    tracing::info!("{}", memory::describe(&config));
     if args.paths.is_empty() {
-        let summary = run_kafka(&config, Arc::clone(&rules), &stop, &mut log)?;
+        let summary = run_kafka(&config, Arc::clone(&rules), &state, &stop, &mut log)?;
         log.finish()?;
         report::print(&summary, &rules, args.json)?;
         return Ok(Ended::Well);
     }
     let failures = ReadFailures::default();
-    let summary = run_files(args, &config, Arc::clone(&rules), &stop, &mut log, &failures)?;
+    let summary = run_files(args, &config, Arc::clone(&rules), &state, &stop, &mut log, &failures)?;
     log.finish()?;
+    memory::save(args.state.as_deref(), &state)?;
     // With records on standard output, the summary must not stand among them.
     if !writes_to_stdout(args) {
         report::print(&summary, &rules, args.json)?;
@@ -49,6 +53,7 @@ pub(super) fn run(args: &Run) -> Result<Ended, Failure> {
 fn run_kafka(
     config: &Config,
     rules: Arc<Rules>,
+    state: &Mutex<State>,
     stop: &Stop,
     log: &mut LatencyLog,
 ) -> Result<Summary, Failure> {
@@ -61,7 +66,7 @@ fn run_kafka(
         if is_setting { usage(error) } else { error.into() }
     })?;
     let meters = Meters::default();
-    let setup = Setup { rules, pipeline: &config.pipeline, stop, meters: &meters };
+    let setup = Setup { rules, state, pipeline: &config.pipeline, stop, meters: &meters };
     let outcome = pipeline::run(&setup, source, sink, |interval| log.append(interval));
     // An error of the run tells more than one of closing what it left.
     let closed = connection.close();
@@ -74,6 +79,7 @@ fn run_files(
     args: &Run,
     config: &Config,
     rules: Arc<Rules>,
+    state: &Mutex<State>,
     stop: &Arc<Stop>,
     log: &mut LatencyLog,
     failures: &ReadFailures,
@@ -91,7 +97,7 @@ fn run_files(
     files::check_distinct(&outputs, source.paths()).map_err(usage)?;
     let sink = FileSink::create(accepted.as_ref(), rejected.as_ref(), source.names())?;
     let meters = Meters::default();
-    let setup = Setup { rules, pipeline: &config.pipeline, stop, meters: &meters };
+    let setup = Setup { rules, state, pipeline: &config.pipeline, stop, meters: &meters };
     Ok(pipeline::run(&setup, source, sink, |interval| log.append(interval))?)
 }
 

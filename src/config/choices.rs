@@ -3,7 +3,7 @@
 use super::read::choice;
 
 choice! {
-    /// What happens to a second message with the same signature, which covers little of the message in scheme v1.
+    /// What happens to a message that comes again.
     ReplayGuard "\"off\", \"warn\" or \"enforce\"" {
         /// Nothing.
         Off = "off",
@@ -107,6 +107,32 @@ choice! {
         Warn = "warn",
         /// Those that do not fit are rejected.
         Enforce = "enforce",
+    }
+}
+
+choice! {
+    /// How a family of sequence rules is applied.
+    Enforcement "\"auto\", \"off\", \"warn\" or \"enforce\"" {
+        /// As the profile says.
+        Auto = "auto",
+        /// Not at all.
+        Off = "off",
+        /// What breaks it is counted and accepted.
+        Warn = "warn",
+        /// What breaks it is rejected.
+        Enforce = "enforce",
+    }
+}
+
+choice! {
+    /// What happens when the replay window is full.
+    OnFull "\"stop\", \"evict_oldest\" or \"reject\"" {
+        /// The run stops; nothing is forgotten.
+        Stop = "stop",
+        /// The oldest ids are forgotten, counted and told.
+        EvictOldest = "evict_oldest",
+        /// Records with new ids are rejected as `window-full`.
+        Reject = "reject",
     }
 }
 

@@ -8,7 +8,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::choices::{
-    AghPreset, Correlation, DedupKey, DirectBinding, DraftChoice, DuplicateNames, NullOptionals,
+    AghPreset, Correlation, DedupKey, DirectBinding, DraftChoice, DuplicateNames, Enforcement, NullOptionals,
     PayloadShape, ReplayGuard, SignatureEncoding, ThreadGrammar, TimestampForm, UnknownFields, VerifyProof,
 };
 use super::entries::{AgentEntry, Detect, Iterations, Jwks, SecretKey, SecretKeys, TaskEntry};
@@ -101,6 +101,12 @@ formats! {
         persona_aliases: Registry<String> = Registry::default(), "", |_| true;
         /// What happens to a second message with the same v1 signature: "off", "warn" or "enforce".
         v1_mac_replay_guard: ReplayGuard = ReplayGuard::Warn, "", |_| true;
+        /// Parents that are no known message of the same work: "auto" (enforce but in the profile page), "off", "warn"
+        /// or "enforce".
+        parents: Enforcement = Enforcement::Auto, "", |_| true;
+        /// Assignments, feedback cycles, the circuit breaker and cancellation: "auto" (enforce in the profile strict),
+        /// "off", "warn" or "enforce".
+        sequence: Enforcement = Enforcement::Auto, "", |_| true;
         /// Coverage that an approval needs, in percent (profile strict).
         coverage_percent_min: u16 = 80, "0 to 100", |percent| *percent <= 100;
         /// Older envelopes are `stale` (profile strict).
@@ -143,6 +149,8 @@ formats! {
         /// Peers of this node: ids, or tables with `peer_id`, `workspace_id` and `channel`; or a file. Messages that are
         /// directed to others are `not-target`. Empty: not checked.
         local_peers: Peers = Peers::default(), "", |_| true;
+        /// The lifecycle of work: "auto" (enforce), "off", "warn" or "enforce".
+        lifecycle: Enforcement = Enforcement::Auto, "", |_| true;
         /// Rules that are switched off, by name.
         rules_off: Vec<String> = Vec::new(), "", |_| true;
     }
@@ -196,6 +204,8 @@ formats! {
         agents: Names = Names::default(), "", |_| true;
         /// Highest retry count (profile strict).
         max_retry: u32 = 5, "", |_| true;
+        /// Retries whose count does not rise: "auto" (enforce in the profile strict), "off", "warn" or "enforce".
+        retries: Enforcement = Enforcement::Auto, "", |_| true;
         /// Where a payload's members stand: "auto" (by the profile), "flat", "nested" or "either".
         payload_shape: PayloadShape = PayloadShape::Auto, "", |_| true;
         /// Older envelopes are `stale` (profile strict).

@@ -5,6 +5,7 @@
 use toml::Spanned;
 use toml::de::{DeString, DeValue};
 
+use super::choices::{OnFull, ReplayGuard};
 use super::read::{Secret, Setting as _, Source, choice};
 use super::start::Start;
 use super::{ConfigError, Formats, FreeTable};
@@ -196,6 +197,22 @@ sections! {
         pattern_program_bytes_max: u32 = 1_048_576, "1024 to 1073741824", |bytes| (1024..=1 << 30).contains(bytes);
         /// Most bytes of all automata of a schema together.
         patterns_program_bytes_max: u32 = 16_777_216, "1024 to 1073741824", |bytes| (1024..=1 << 30).contains(bytes);
+    }
+    /// The replay window: which messages were seen before.
+    window Window {
+        /// Messages that were seen before: "off" (not looked at), "warn" (counted and accepted) or "enforce".
+        replay: ReplayGuard = ReplayGuard::Enforce, "", |_| true;
+        /// Most memory that it takes, about 32 bytes for each id; the memory is reserved at start and used as ids come.
+        memory_bytes_max: u64 = 1 << 30, "65536 to 1099511627776", |bytes| (65_536..=1 << 40).contains(bytes);
+        /// When it is full: `stop` the run, `evict_oldest` (copies of those ids pass), or `reject` new ids.
+        on_full: OnFull = OnFull::Stop, "", |_| true;
+        /// Ids are dropped so long after the time of committed records has passed their end.
+        margin_s: u32 = 300, "0 to 1000000000", |s| *s <= 1_000_000_000;
+    }
+    /// The ledger: where work stands that several messages belong to.
+    ledger Ledger {
+        /// Most entries (work, messages that may be parents, open requests, retries); then the oldest are given up.
+        entries_max: u32 = 1_000_000, "1 to 1000000000", |entries| (1..=1_000_000_000).contains(entries);
     }
     /// Threads and queues.
     pipeline Pipeline {

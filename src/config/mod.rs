@@ -20,8 +20,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 pub use choices::{
-    AghPreset, Correlation, DedupKey, DirectBinding, DraftChoice, DuplicateNames, NullOptionals,
-    PayloadShape, ReplayGuard, SignatureEncoding, ThreadGrammar, TimestampForm, UnknownFields, VerifyProof,
+    AghPreset, Correlation, DedupKey, DirectBinding, DraftChoice, DuplicateNames, Enforcement, NullOptionals,
+    OnFull, PayloadShape, ReplayGuard, SignatureEncoding, ThreadGrammar, TimestampForm, UnknownFields,
+    VerifyProof,
 };
 pub use entries::{
     AgentEntry, AgentStatus, Constant, Detect, Iterations, Jwk, Jwks, SecretKey, SecretKeys, TaskEntry,
@@ -29,7 +30,8 @@ pub use entries::{
 pub use error::{ConfigError, Problem};
 pub use formats::{Agh, Alfred, Bluelabel, Custom, CustomKeys, Formats, Humaninloop, Olympus};
 pub use keys::{
-    ClockChoice, Config, Files, Kafka, Limits, Pipeline, Profile, Rules, SaslMechanism, SecurityProtocol,
+    ClockChoice, Config, Files, Kafka, Ledger, Limits, Pipeline, Profile, Rules, SaslMechanism,
+    SecurityProtocol, Window,
 };
 pub use owned::OWNED;
 pub use peers::Peers;

@@ -174,6 +174,9 @@ impl BuiltIn for Bluelabel {
         Facts {
             identity: delivery.map(|delivery| digest::identity(&[b"bluelabel", &delivery])),
             content: delivery.map_or(0, |delivery| content_tag(&delivery)),
+            now: Some(now),
+            capped: false,
+            burns: false,
             // At least as long as a copy could still be fresh.
             keep_until: now.plus_secs(self.keep_s).max(sent.plus_secs(self.max_age_s)),
             lifecycle: logical.map_or(Lifecycle::None, |logical| Lifecycle::Bluelabel {

@@ -170,8 +170,11 @@ impl Custom {
         Facts {
             identity,
             content: digest::content_tag(record.payload),
+            now: Some(self.now(record)),
             // At least as long as a copy could still be fresh.
             keep_until: self.now(record).plus_secs(self.keep_s).max(sent.plus_secs(self.max_age_s)),
+            capped: false,
+            burns: false,
             lifecycle: Lifecycle::None,
         }
     }

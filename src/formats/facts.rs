@@ -10,8 +10,14 @@ pub struct Facts {
     pub identity: Option<Identity>,
     /// What tells a repetition from another message under the same identity.
     pub content: u64,
-    /// How long the identity must be remembered.
+    /// The time that the record was judged by: the batch's, or its own; `None` if it has none either.
+    pub now: Option<Timestamp>,
+    /// How long the identity must be remembered; since the epoch, where there is no `now`.
     pub keep_until: Timestamp,
+    /// Whether the record asked to be remembered for longer than anything is.
+    pub capped: bool,
+    /// Whether the identity is used up even if the sequence rules refuse the record.
+    pub burns: bool,
     /// What the format's sequence rules need.
     pub lifecycle: Lifecycle,
 }
@@ -19,59 +25,16 @@ pub struct Facts {
 /// What the sequence rules of a format need of one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lifecycle {
-    /// The format has no sequence rules.
+    /// The format has no sequence rules, or none for this record.
     None,
-    /// olympus: personas and message types by their place in the format's tables.
-    Olympus {
-        /// Session and correlation id: the work unit.
-        work: Identity,
-        /// The message's id.
-        message: Identity,
-        /// The parent's id, unless it is a root.
-        parent: Option<Identity>,
-        /// Sender.
-        source: u8,
-        /// Receiver.
-        target: u8,
-        /// Message type.
-        message_type: u8,
-        /// `payload.feedback.cycle`, where there is one.
-        cycle: Option<u8>,
-        /// Whether `payload.partial` is true.
-        partial: bool,
-        /// The signature, if it is of scheme v1.
-        mac: Option<Identity>,
-    },
+    /// The record is accepted and changes nothing.
+    Ignored,
+    /// olympus: a message of a work unit.
+    Olympus(OlympusMessage),
     /// agh: what a message does to the work that it names.
-    Agh {
-        /// Workspace and work id.
-        work: Identity,
-        /// Channel, surface and thread or room.
-        container: Identity,
-        /// Sender.
-        from: Identity,
-        /// Target, unless it is for everyone.
-        to: Option<Identity>,
-        /// What it does.
-        step: WorkStep,
-    },
+    Agh(AghMessage),
     /// alfred: a request, or the answer to one.
-    Alfred {
-        /// Which of the two.
-        side: Exchange,
-        /// Tenant, and correlation id or, for a request without one, message id.
-        request: Identity,
-        /// Sender.
-        source: Identity,
-        /// Receiver.
-        destination: Identity,
-        /// The intent.
-        intent: Identity,
-        /// The trace id, where there is one.
-        trace: Option<Identity>,
-        /// When it was sent, by its own account.
-        sent: Timestamp,
-    },
+    Alfred(AlfredMessage),
     /// bluelabel: a retry is the same logical message with a higher count.
     Bluelabel {
         /// The logical identity.
@@ -109,4 +72,112 @@ pub enum Exchange {
     Request,
     /// A task response.
     Response,
+}
+
+/// A message of olympus; personas by their place in the format's tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OlympusMessage {
+    /// Session and correlation id: the work unit.
+    pub work: Identity,
+    /// The message's id.
+    pub message: Identity,
+    /// The parent's id, unless it is a root.
+    pub parent: Option<Identity>,
+    /// Sender.
+    pub source: u8,
+    /// Receiver.
+    pub target: u8,
+    /// Whether the sender judges the work of others, and which of the two it is.
+    pub evaluator: Option<Evaluator>,
+    /// Whether the sender is the one who hands work out again.
+    pub by_tech_lead: bool,
+    /// Message type.
+    pub message_type: OlympusType,
+    /// `payload.feedback.cycle`, where there is one.
+    pub cycle: Option<u8>,
+    /// Whether `payload.partial` is true.
+    pub partial: bool,
+    /// The signature, if it is of scheme v1.
+    pub mac: Option<Identity>,
+}
+
+/// Those who judge the work of others (olympus).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Evaluator {
+    /// The validation tester.
+    Tests,
+    /// The documentation reviewer.
+    Documents,
+}
+
+/// The message types of olympus, in the order of its table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OlympusType {
+    /// Hands work out.
+    Assign,
+    /// Tells how it goes.
+    Status,
+    /// Hands work in.
+    Result,
+    /// Asks for changes.
+    Feedback,
+    /// Asks somebody above.
+    Escalate,
+    /// Lets it pass.
+    Approve,
+    /// Stops it.
+    Block,
+    /// Calls it off.
+    Cancel,
+    /// Looks on.
+    Watch,
+}
+
+impl OlympusType {
+    /// Every type.
+    pub const ALL: [Self; 9] = [
+        Self::Assign,
+        Self::Status,
+        Self::Result,
+        Self::Feedback,
+        Self::Escalate,
+        Self::Approve,
+        Self::Block,
+        Self::Cancel,
+        Self::Watch,
+    ];
+}
+
+/// What a message of agh does to the work that it names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AghMessage {
+    /// Workspace and work id.
+    pub work: Identity,
+    /// Channel, surface and thread or room.
+    pub container: Identity,
+    /// Sender.
+    pub from: Identity,
+    /// Target, unless it is for everyone.
+    pub to: Option<Identity>,
+    /// What it does.
+    pub step: WorkStep,
+}
+
+/// A request of Alfred, or the answer to one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AlfredMessage {
+    /// Which of the two.
+    pub side: Exchange,
+    /// Tenant, and correlation id or, for a request without one, message id.
+    pub request: Identity,
+    /// Sender.
+    pub source: Identity,
+    /// Receiver.
+    pub destination: Identity,
+    /// The intent.
+    pub intent: Identity,
+    /// The trace id, where there is one.
+    pub trace: Option<Identity>,
+    /// When it was sent, by its own account.
+    pub sent: Timestamp,
 }

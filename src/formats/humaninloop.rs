@@ -224,7 +224,10 @@ fn facts(kind: &[u8], keep_s: u32, record: &Record<'_>, scratch: &mut Scratch) -
     Facts {
         identity: content.map(|content| digest::identity(&[kind, key, &content])),
         content: content.map_or(0, |content| content_tag(&content)),
+        now: record.now,
         keep_until: now.plus_secs(keep_s),
+        capped: false,
+        burns: false,
         lifecycle: Lifecycle::None,
     }
 }

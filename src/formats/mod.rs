@@ -27,7 +27,9 @@ mod unique;
 
 pub use compiled::{Compiled, FormatError, Lack, compile};
 pub use detect::{Claimed, Claims, Detector};
-pub use facts::{Exchange, Facts, Lifecycle, WorkStep};
+pub use facts::{
+    AghMessage, AlfredMessage, Evaluator, Exchange, Facts, Lifecycle, OlympusMessage, OlympusType, WorkStep,
+};
 pub use fields::{Field, FieldTable, Fields};
 pub use record::Record;
 pub use rule::{Report, Rule, RuleId, RuleSet, Source};

@@ -128,7 +128,7 @@ const TEMPLATES: &[Template] = &[
         text: concat!(
             r#"{"protocol":"agh-network/v0","id":"msg_<uuid>","workspace_id":"ws_alpha","kind":"say","channel":"builders","#,
             r#""surface":"thread","thread_id":"thread_<number>","from":"ops-coordinator.session-42","#,
-            r#""to":"patch-worker.session-19","work_id":"work_<number>","trace_id":"trace-<number>","ts":1775606<number>,"#,
+            r#""to":"patch-worker.session-19","work_id":"work_<uuid>","trace_id":"trace-<number>","ts":1775606<number>,"#,
             r#""body":{"text":"<words:420>","intent":"handoff","artifacts":[]},"proof":null,"ext":{"agh.hint":"<words:40>"}}"#
         ),
         faults: &[
@@ -136,7 +136,7 @@ const TEMPLATES: &[Template] = &[
             (r#""protocol":"agh-network/v0""#, r#""protocol":"agh-network/v1""#, Reason::Protocol),
             (r#""channel":"builders""#, r#""channel":"Builders""#, Reason::ChannelGrammar),
             (r#""thread_id":"thread_<number>","#, "", Reason::ThreadIdRequired),
-            (r#""work_id":"work_<number>""#, r#""work_id":"job_<number>""#, Reason::WorkIdGrammar),
+            (r#""work_id":"work_<uuid>""#, r#""work_id":"job_<uuid>""#, Reason::WorkIdGrammar),
             (r#""ts":1775606<number>"#, r#""ts":1775606<number>.0"#, Reason::FieldType),
             (r#""proof":null"#, r#""proof":null,"interaction_id":"<uuid>""#, Reason::LegacyField),
         ],

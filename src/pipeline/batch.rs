@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::clock::Timestamp;
 use crate::files;
-use crate::formats::Binding;
+use crate::formats::{Binding, Facts};
 use crate::judge::{Payload, Rules};
 use crate::kafka;
 use crate::verdict::Verdict;
@@ -103,6 +103,8 @@ pub struct Batch {
     pub payloads: Payloads,
     /// One outcome per record, from the worker.
     pub outcomes: Vec<Outcome>,
+    /// The facts of the records that hold, in their order, from the worker to the gate.
+    pub facts: Vec<Facts>,
     /// JSON pointers of the rejects, one behind the other.
     pub pointers: Vec<u8>,
     /// The batch's share of the budget, given back when the batch is done.

@@ -191,6 +191,7 @@ impl Sink for FileSink {
         self.write_batch(&batch)?;
         self.flush_at.get_or_insert_with(|| Instant::now() + FLUSH_EVERY);
         receipts.push(Receipt {
+            batch: batch.number,
             records: batch.payloads.len() as u64,
             read_at: batch.read_at,
             gated_at: batch.since,

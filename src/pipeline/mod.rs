@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  reader ──batches──► workers, pinned, N ──► gate, in the reader's order ──► writer ──► commit
-//!  files | kafka       judge each record      drop old epochs, count, route   accepted | rejected
+//!  files | kafka       judge each record      window, ledger, count, route    accepted | rejected
 //! ```
 //!
 //! [`run`] starts one thread per stage and waits for them. Every queue is bounded, and the [`budget`] bounds records
@@ -23,11 +23,11 @@ mod threads;
 mod worker;
 mod writer;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crossbeam::channel::bounded;
+use crossbeam::channel::{bounded, unbounded};
 
 pub use reader::{Intake, Read, Source, SourceError};
 pub use tally::{Meters, Tally};
@@ -36,6 +36,7 @@ pub use writer::{Receipt, Sink, SinkError};
 use crate::config;
 use crate::histograms::{Collector, Histograms};
 use crate::judge::Rules;
+use crate::state::{Notes, State};
 use budget::Budget;
 use stop::Stop;
 use threads::{join, stage, watch};
@@ -52,6 +53,11 @@ pub enum PipelineError {
     /// The sink failed.
     #[error("writing")]
     Sink(#[from] SinkError),
+    /// The replay window is full, and set to stop.
+    #[error(
+        "the replay window is full: raise `window.memory_bytes_max`, or set `window.on_full` to \"evict_oldest\" or \"reject\""
+    )]
+    WindowFull,
     /// A thread panicked: a bug of ours.
     #[error(
         "the {thread} thread panicked: {message}; this is a bug, and nothing past the last commit was lost"
@@ -78,6 +84,8 @@ pub enum PipelineError {
 pub struct Summary {
     /// Counts by verdict.
     pub tally: Tally,
+    /// What the window and the ledger have to tell.
+    pub notes: Notes,
     /// Wall time from the first read to the last commit.
     pub elapsed: Duration,
     /// Latency of every stage over the whole run.
@@ -88,6 +96,8 @@ pub struct Summary {
 pub struct Setup<'a> {
     /// The rules that every batch is judged by.
     pub rules: Arc<Rules>,
+    /// What was seen before; the gate has it while the run lasts.
+    pub state: &'a Mutex<State>,
     /// Threads and queues.
     pub pipeline: &'a config::Pipeline,
     /// Asks the run to stop, from a signal or another thread.
@@ -104,18 +114,23 @@ pub fn run<S: Source, K: Sink>(
     sink: K,
     mut each_interval: impl FnMut(&Histograms),
 ) -> Result<Summary, PipelineError> {
-    let Setup { rules, pipeline, stop, meters } = setup;
+    let Setup { rules, state, pipeline, stop, meters } = setup;
     let cores = worker::cores(pipeline);
     let budget = Arc::new(Budget::new(pipeline.inflight_records_max, pipeline.inflight_bytes_max));
     let mut collector = Collector::default();
     let mut given_up = 0;
     let started = Instant::now();
 
+    // LIMIT: one number for each batch that the budget lets be in flight.
+    let (commits, committed) = unbounded();
+    let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+    let seen = &mut *state;
     let budget = &budget;
     let outcome = thread::scope(|scope| {
         let (to_workers, from_reader) = bounded(cores.len() * QUEUED_BATCHES_PER_WORKER);
         let (to_gate, from_workers) = bounded(cores.len() * QUEUED_BATCHES_PER_WORKER);
         let (to_writer, from_gate) = bounded(QUEUED_BATCHES_PER_WORKER);
+        let committed = &committed;
 
         let reader = stage(scope, stop, "reader", move || {
             Ok(reader::run(source, rules, budget, stop, &to_workers).inspect_err(|_| stop.ask()))
@@ -132,10 +147,13 @@ pub fn run<S: Source, K: Sink>(
             .collect();
         drop((from_reader, to_gate));
         let recorder = collector.recorder();
-        let gate =
-            stage(scope, stop, "gate", move || Ok(gate::run(&from_workers, &to_writer, recorder, meters)));
+        let gate = stage(scope, stop, "gate", move || {
+            gate::run(&from_workers, &to_writer, committed, seen, recorder, meters)
+        });
         let recorder = collector.recorder();
-        let writer = stage(scope, stop, "writer", move || Ok(writer::run(sink, &from_gate, recorder, stop)?));
+        let writer = stage(scope, stop, "writer", move || {
+            Ok(writer::run(sink, &from_gate, &commits, recorder, stop)?)
+        });
 
         given_up =
             watch(pipeline, stop, budget, || writer.is_finished(), || each_interval(&collector.interval()));
@@ -146,13 +164,16 @@ pub fn run<S: Source, K: Sink>(
         join(gate).and_then(|tally| first_error.map_or(Ok(tally), Err))
     });
     each_interval(&collector.interval());
+    for batch in committed.try_iter() {
+        state.commit(batch);
+    }
     let tally = outcome?;
     if stop.is_abandoned() {
         return Err(PipelineError::Deadline { records: given_up, deadline_ms: pipeline.stop_deadline_ms });
     }
     let mut histograms = Histograms::default();
     histograms.merge(collector.total());
-    Ok(Summary { tally, elapsed: started.elapsed(), histograms })
+    Ok(Summary { tally, notes: state.notes(), elapsed: started.elapsed(), histograms })
 }
 
 #[cfg(test)]

@@ -89,6 +89,7 @@ pub(super) fn run<S: Source>(
             since: Instant::now(),
             payloads: intake.payloads,
             outcomes: Vec::with_capacity(records),
+            facts: Vec::with_capacity(records),
             pointers: Vec::new(),
             permit,
         };

@@ -77,7 +77,13 @@ impl Sink for Keep<'_> {
         }
         self.lines.lock().unwrap().push(line);
         let now = Instant::now();
-        receipts.push(Receipt { records: 1, read_at: batch.read_at, gated_at: batch.since, written_at: now });
+        receipts.push(Receipt {
+            batch: batch.number,
+            records: 1,
+            read_at: batch.read_at,
+            gated_at: batch.since,
+            written_at: now,
+        });
         Ok(())
     }
 
@@ -112,7 +118,8 @@ fn run_with(trouble: &Trouble) -> (Result<Summary, PipelineError>, Vec<u64>, boo
     let (stop, meters, lines, finished) =
         (Stop::default(), Meters::default(), Mutex::default(), Mutex::default());
     let rules = Arc::new(Rules::compile(&config).unwrap());
-    let setup = Setup { rules, pipeline: &config.pipeline, stop: &stop, meters: &meters };
+    let state = Mutex::new(State::new(crate::state::Settings::of(&config)));
+    let setup = Setup { rules, state: &state, pipeline: &config.pipeline, stop: &stop, meters: &meters };
     let source = Numbers { next: 0, end: 10_000, panic_at: trouble.worker, fail_at: trouble.source };
     let sink = Keep { lines: &lines, panic_at: trouble.sink, fail_at: trouble.failure, finished: &finished };
     let outcome = run(&setup, source, sink, |_| {});

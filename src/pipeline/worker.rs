@@ -39,7 +39,11 @@ pub(super) fn run(
     for mut batch in from_reader {
         let started = Instant::now();
         recorder.record(Stage::Queue, started - batch.since, batch.payloads.len() as u64);
-        let judge = judge.get_or_insert_with(|| Judge::new(&batch.rules));
+        let judge = judge.get_or_insert_with(|| {
+            let mut judge = Judge::new(&batch.rules);
+            judge.make_facts();
+            judge
+        });
         judge_batch(judge, &mut batch, &mut recorder);
         let now = Instant::now();
         batch.since = now;
@@ -51,7 +55,7 @@ pub(super) fn run(
 }
 
 fn judge_batch(judge: &mut Judge, batch: &mut Batch, recorder: &mut Recorder) {
-    let Batch { rules, binding, payloads, outcomes, pointers, number, now, .. } = batch;
+    let Batch { rules, binding, payloads, outcomes, facts, pointers, number, now, .. } = batch;
     // The timed ones move from batch to batch, so that no position is favoured.
     let timed = *number as usize % TIMED_ONE_IN;
     for index in 0..payloads.len() {
@@ -71,6 +75,7 @@ fn judge_batch(judge: &mut Judge, batch: &mut Batch, recorder: &mut Recorder) {
         };
         #[cfg(test)]
         super::tests::panic_on_request(payload);
+        facts.extend(judge.facts().filter(|_| verdict.is_accept()));
         outcomes.push(Outcome { verdict, pointer: (from, pointers.len() as u32) });
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crossbeam::channel::{Receiver, RecvTimeoutError};
+use crossbeam::channel::{Receiver, RecvTimeoutError, Sender};
 
 use crate::histograms::{Recorder, Stage};
 
@@ -23,6 +23,8 @@ pub enum SinkError {
 /// A batch that is committed.
 #[derive(Clone, Copy, Debug)]
 pub struct Receipt {
+    /// The batch's number.
+    pub batch: u64,
     /// How many records.
     pub records: u64,
     /// When they were read.
@@ -52,6 +54,7 @@ pub trait Sink: Send {
 pub(super) fn run<K: Sink>(
     mut sink: K,
     from_gate: &Receiver<Batch>,
+    commits: &Sender<u64>,
     mut recorder: Recorder,
     stop: &Stop,
 ) -> Result<(), SinkError> {
@@ -64,18 +67,20 @@ pub(super) fn run<K: Sink>(
             Err(RecvTimeoutError::Disconnected) => break,
         }
         sink.tend(stop, &mut receipts)?;
-        record(&mut receipts, &mut recorder);
+        record(&mut receipts, commits, &mut recorder);
     }
     if !stop.is_abandoned() {
         sink.finish(stop, &mut receipts)?;
-        record(&mut receipts, &mut recorder);
+        record(&mut receipts, commits, &mut recorder);
     }
     Ok(())
 }
 
-fn record(receipts: &mut Vec<Receipt>, recorder: &mut Recorder) {
+fn record(receipts: &mut Vec<Receipt>, commits: &Sender<u64>, recorder: &mut Recorder) {
     let now = Instant::now();
     for receipt in receipts.drain(..) {
+        // A gate that has ended needs no word; the run takes the last ones itself.
+        let _ = commits.send(receipt.batch);
         recorder.record(Stage::Write, receipt.written_at - receipt.gated_at, receipt.records);
         recorder.record(Stage::EndToEnd, now - receipt.read_at, receipt.records);
     }

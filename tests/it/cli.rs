@@ -83,7 +83,7 @@ fn explains_as_it_did(golden: &str, sides: [&str; 2], options: &[&str]) {
     paths.sort();
     // Files of white space hold no record at all.
     paths.retain(|path| !path.contains("empty-payload"));
-    let mut args = vec!["check"];
+    let mut args = vec!["check", "--apart"];
     args.extend(options);
     args.extend(paths.iter().map(String::as_str));
     let (code, got, _) = run(&args);
@@ -186,6 +186,8 @@ fn odd_files_have_a_defined_result_each() {
     let (code, _, err) = run(&[
         "run",
         dir.path().to_str().unwrap(),
+        "--config",
+        "tests/cases/repeats.toml",
         "--accepted",
         accepted.to_str().unwrap(),
         "--rejected",

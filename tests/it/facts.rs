@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tollgate::clock::Timestamp;
 use tollgate::config::{Config, Profile};
-use tollgate::formats::{Exchange, Facts, Lifecycle, WorkStep};
+use tollgate::formats::{AghMessage, AlfredMessage, Exchange, Facts, Lifecycle, WorkStep};
 use tollgate::judge::{Input, Judge, NoWatch, Payload, Rules};
 
 const NOW: i64 = 1_776_366_100;
@@ -88,7 +88,8 @@ fn an_agh_message_is_remembered_as_long_as_it_could_be_fresh() {
     let expiring = with(&say(), &json!({"expires_at": NOW + 5000}));
     assert_eq!(source.facts(&expiring, now).keep_until, Timestamp::from_secs(NOW + 5000));
     let for_ever = with(&say(), &json!({"expires_at": i64::MAX}));
-    assert_eq!(source.facts(&for_ever, now).keep_until, Timestamp::from_micros(i64::MAX), "no overflow");
+    let facts = source.facts(&for_ever, now);
+    assert_eq!((facts.keep_until, facts.capped), (now.plus_secs(7 * 86_400), true), "no overflow");
 }
 
 #[test]
@@ -96,13 +97,13 @@ fn an_agh_message_says_what_it_does_to_its_work() {
     let now = Timestamp::from_secs(NOW);
     let mut source = Source::new("agh", Profile::Strict, "");
     let mut lifecycle = |changes: Value| source.facts(&with(&say(), &changes), now).lifecycle;
-    let Lifecycle::Agh { work, container, from, to, step } = lifecycle(json!({})) else {
+    let Lifecycle::Agh(AghMessage { work, container, from, to, step }) = lifecycle(json!({})) else {
         panic!("work is named")
     };
     assert_eq!(step, WorkStep::Talk);
     assert_ne!(Some(from), to);
     let parts = |lifecycle| match lifecycle {
-        Lifecycle::Agh { work, container, from, to, .. } => (work, container, from, to),
+        Lifecycle::Agh(AghMessage { work, container, from, to, .. }) => (work, container, from, to),
         other => panic!("{other:?}"),
     };
     assert_eq!(
@@ -116,7 +117,7 @@ fn an_agh_message_says_what_it_does_to_its_work() {
     assert_eq!(lifecycle(json!({"work_id": null})), Lifecycle::None);
 
     let mut step = |changes: Value| match lifecycle(changes) {
-        Lifecycle::Agh { step, .. } => step,
+        Lifecycle::Agh(AghMessage { step, .. }) => step,
         other => panic!("{other:?}"),
     };
     for (state, expected) in [
@@ -175,16 +176,23 @@ fn an_alfred_response_meets_its_request() {
     let text = fs::read_to_string(file).unwrap();
     let line = text.lines().find(|line| line.contains("\"valid-response\"")).unwrap();
     let request = serde_json::from_str::<Value>(line).unwrap()["prior"][0].clone();
-    let Lifecycle::Alfred { side, request: key, source: asker, destination: server, intent, trace, sent } =
-        source.facts(&request, now).lifecycle
+    let Lifecycle::Alfred(AlfredMessage {
+        side,
+        request: key,
+        source: asker,
+        destination: server,
+        intent,
+        trace,
+        sent,
+    }) = source.facts(&request, now).lifecycle
     else {
         panic!("a request is part of an exchange");
     };
     assert_eq!(side, Exchange::Request);
     let answer = source.facts(&response, now).lifecycle;
-    let Lifecycle::Alfred { sent: answered, .. } = answer else { panic!("so is a response") };
+    let Lifecycle::Alfred(AlfredMessage { sent: answered, .. }) = answer else { panic!("so is a response") };
     assert!(sent < answered);
-    let expected = Lifecycle::Alfred {
+    let expected = Lifecycle::Alfred(AlfredMessage {
         side: Exchange::Response,
         request: key,
         source: server,
@@ -192,14 +200,14 @@ fn an_alfred_response_meets_its_request() {
         intent,
         trace,
         sent: answered,
-    };
+    });
     assert_eq!(answer, expected);
 
     // The token's tenant counts where the envelope names none, and a request without a correlation id is its own.
     let mut silent = request.clone();
     silent["envelope"]["security"].as_object_mut().unwrap().remove("tenant_id");
     let key_of = |lifecycle| match lifecycle {
-        Lifecycle::Alfred { request, .. } => request,
+        Lifecycle::Alfred(AlfredMessage { request, .. }) => request,
         other => panic!("{other:?}"),
     };
     assert_eq!(key_of(source.facts(&silent, now).lifecycle), key);

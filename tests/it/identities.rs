@@ -70,17 +70,17 @@ fn olympus_is_told_by_its_message_id() {
     let other = bench.facts(&with(&envelope, "/authentication/parent_message_id", json!(parent)), b"", NOON);
     assert_eq!(other.identity, first.identity);
     assert_ne!(other.content, first.content);
-    let (Lifecycle::Olympus { work, message, parent, mac, .. }, Lifecycle::Olympus { parent: of_other, .. }) =
-        (first.lifecycle, other.lifecycle)
+    let (Lifecycle::Olympus(message), Lifecycle::Olympus(under_parent)) = (first.lifecycle, other.lifecycle)
     else {
         panic!("{first:?}");
     };
-    assert!(parent.is_none() && of_other.is_some() && mac.is_some() && work != message);
+    assert!(message.parent.is_none() && under_parent.parent.is_some());
+    assert!(message.mac.is_some() && message.work != message.message);
     let id = with(&envelope, "/envelope/message_id", json!("msg-00000002-1111-4222-8333-000000000002"));
     let copy = bench.facts(&id, b"", NOON);
     assert_ne!(copy.identity, first.identity);
-    let Lifecycle::Olympus { mac: of_copy, .. } = copy.lifecycle else { panic!("{copy:?}") };
-    assert_eq!(of_copy, mac, "a captured message under another id has the same MAC");
+    let Lifecycle::Olympus(copied) = copy.lifecycle else { panic!("{copy:?}") };
+    assert_eq!(copied.mac, message.mac, "a captured message under another id has the same MAC");
     // A timestamp ahead of the clock keeps the id longer: as long as a copy could be fresh.
     let ahead =
         bench.facts(&with(&envelope, "/envelope/timestamp", json!("2026-03-03T12:05:00Z")), b"", NOON);

@@ -20,6 +20,7 @@ mod own_formats;
 mod pages;
 mod pipeline;
 mod published;
+mod replay;
 mod rfc8785;
 mod sign;
 mod stages;

@@ -29,7 +29,7 @@ fn run(dir: &TempDir, args: &[&str]) -> (i32, String, String) {
 fn reasons(dir: &TempDir, lines: &str, more: &[&str]) -> Vec<(String, String)> {
     dir.write("in.ndjson", lines);
     let (code, out, err) =
-        run(dir, &[&["check", "--json", "--config", "tollgate.toml", "in.ndjson"], more].concat());
+        run(dir, &[&["check", "--apart", "--json", "--config", "tollgate.toml", "in.ndjson"], more].concat());
     assert!(code <= 1, "{err}");
     let value = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
     let text = |value: &serde_json::Value| value.as_str().unwrap_or("-").to_owned();

@@ -22,7 +22,7 @@ fn a_slow_sink_makes_the_reader_wait() {
         .concat();
     let chunk = line.repeat((1 << 20) / line.len());
     let mut child = tollgate()
-        .args(["run", "-", "--accepted", "-"])
+        .args(["run", "-", "--config", "tests/cases/repeats.toml", "--accepted", "-"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -69,7 +69,7 @@ fn a_signal_ends_the_run_in_order() {
     let line = [fs::read_to_string("tests/fixtures/olympus/valid/escaped-names.json").unwrap().trim(), "\n"]
         .concat();
     let mut child = tollgate()
-        .args(["run", "-", "--accepted", accepted.to_str().unwrap()])
+        .args(["run", "-", "--config", "tests/cases/repeats.toml", "--accepted", accepted.to_str().unwrap()])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -114,7 +114,7 @@ fn a_signal_ends_the_wait_for_input() {
     let line = [fs::read_to_string("tests/fixtures/olympus/valid/escaped-names.json").unwrap().trim(), "\n"]
         .concat();
     let mut child = tollgate()
-        .args(["run", "-", "--accepted", accepted.to_str().unwrap()])
+        .args(["run", "-", "--config", "tests/cases/repeats.toml", "--accepted", accepted.to_str().unwrap()])
         .args(["--rejected", rejected.to_str().unwrap()])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -136,7 +136,7 @@ fn a_signal_ends_the_wait_for_input() {
 #[test]
 fn a_blocked_output_does_not_outlast_the_deadline() {
     let dir = TempDir::new("blocked");
-    let config = dir.write("t.toml", "[pipeline]\nstop_deadline_ms = 100\n");
+    let config = dir.write("t.toml", "[pipeline]\nstop_deadline_ms = 100\n[window]\nreplay = \"off\"\n");
     let line = [fs::read_to_string("tests/fixtures/olympus/valid/escaped-names.json").unwrap().trim(), "\n"]
         .concat();
     let input = dir.write("in.ndjson", line.repeat(5000));

@@ -16,6 +16,7 @@ use tollgate::pipeline::stop::Stop;
 use tollgate::pipeline::{
     self, Intake, Meters, PipelineError, Read, Receipt, Setup, Sink, SinkError, Source, SourceError, Summary,
 };
+use tollgate::state::{Settings, State};
 
 /// LIMIT: no run of these tests may take longer.
 const RUN_MAX: Duration = Duration::from_secs(10);
@@ -83,7 +84,8 @@ fn run(stop: &Stop, source: Endless, act: Act) -> Result<Summary, PipelineError>
     config.pipeline.stop_deadline_ms = 200;
     let rules = Arc::new(Rules::compile(&config).unwrap());
     let meters = Meters::default();
-    let setup = Setup { rules, pipeline: &config.pipeline, stop, meters: &meters };
+    let state = Mutex::new(State::new(Settings::of(&config)));
+    let setup = Setup { rules, state: &state, pipeline: &config.pipeline, stop, meters: &meters };
     let started = Instant::now();
     let outcome = pipeline::run(&setup, source, Custom(act), |_| {});
     assert!(started.elapsed() < RUN_MAX, "{:?}", started.elapsed());

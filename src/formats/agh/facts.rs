@@ -1,12 +1,15 @@
 //! What the gate needs of an agh envelope: the message's identity, and what its step means for the work.
 
 use super::MessageKind;
-use super::body::{State, Status};
+use super::body::{State, Status, member};
 use super::members::{Envelope, Member};
 use crate::clock::Timestamp;
 use crate::config::{Agh, DedupKey};
 use crate::credentials::digest::identity;
-use crate::formats::facts::{Facts, Lifecycle, WorkStep};
+use crate::formats::facts::{AghMessage, Facts, Lifecycle, WorkStep};
+
+/// LIMIT: nothing is remembered for longer than 7 days.
+const KEEP_S_MAX: u32 = 7 * 86_400;
 
 /// The facts of an envelope that holds.
 pub(super) fn of(envelope: &Envelope<'_>, kind: Option<MessageKind>, knobs: &Agh) -> Facts {
@@ -20,13 +23,32 @@ pub(super) fn of(envelope: &Envelope<'_>, kind: Option<MessageKind>, knobs: &Agh
     let keep_until = envelope
         .seconds(Member::ExpiresAt)
         .unwrap_or(ts.saturating_add(i64::from(knobs.max_replay_age_s)).saturating_add(1));
+    let keep_until = Timestamp::from_secs(keep_until);
+    let now = envelope.record.now.unwrap_or(Timestamp::from_secs(ts));
+    let keep_until_max = now.plus_secs(KEEP_S_MAX);
+    let lifecycle = match kind {
+        Some(MessageKind::Whois) if asks_itself(envelope) => Lifecycle::Ignored,
+        kind => kind.and_then(|kind| lifecycle(envelope, kind)).unwrap_or(Lifecycle::None),
+    };
     Facts {
         identity: Some(message),
         // The protocol knows repetitions only, whatever they carry.
         content: 0,
-        keep_until: Timestamp::from_secs(keep_until),
-        lifecycle: kind.and_then(|kind| lifecycle(envelope, kind)).unwrap_or(Lifecycle::None),
+        now: Some(now),
+        keep_until: keep_until.min(keep_until_max),
+        capped: keep_until > keep_until_max,
+        // Whatever reaches the replay set stays in it.
+        burns: true,
+        lifecycle,
     }
+}
+
+/// A peer that asks itself who it is gets no answer.
+fn asks_itself(envelope: &Envelope<'_>) -> bool {
+    let record = &envelope.record;
+    let kind = envelope.object(Member::Body).and_then(|body| member(record, body, "type"));
+    kind.and_then(|at| record.text_at(at)).map(str::trim) == Some("request")
+        && envelope.text(Member::To).is_some_and(|to| envelope.text(Member::From) == Some(to))
 }
 
 /// What the message does to its work; nothing if it names none.
@@ -56,11 +78,11 @@ fn lifecycle(envelope: &Envelope<'_>, kind: MessageKind) -> Option<Lifecycle> {
         "thread" => text(Member::ThreadId),
         _ => text(Member::DirectId),
     };
-    Some(Lifecycle::Agh {
+    Some(Lifecycle::Agh(AghMessage {
         work: identity(&[text(Member::WorkspaceId), text(Member::WorkId)]),
         container: identity(&[text(Member::Channel), text(Member::Surface), container]),
         from: identity(&[text(Member::From)]),
         to: envelope.text(Member::To).map(|to| identity(&[to.as_bytes()])),
         step,
-    })
+    }))
 }

@@ -6,7 +6,7 @@ use super::registry::plain_intent;
 use crate::clock::Timestamp;
 use crate::credentials::Scratch;
 use crate::credentials::digest::{content_tag, identity};
-use crate::formats::facts::{Exchange, Facts, Lifecycle};
+use crate::formats::facts::{AlfredMessage, Exchange, Facts, Lifecycle};
 use crate::formats::record::Record;
 
 /// The facts of an envelope that holds.
@@ -15,7 +15,10 @@ pub(super) fn of(record: &Record<'_>, alfred: &Alfred, scratch: &mut Scratch) ->
         return Facts {
             identity: None,
             content: 0,
+            now: record.now,
             keep_until: record.now.unwrap_or_default(),
+            capped: false,
+            burns: false,
             lifecycle: Lifecycle::None,
         };
     };
@@ -24,7 +27,10 @@ pub(super) fn of(record: &Record<'_>, alfred: &Alfred, scratch: &mut Scratch) ->
         // An id in other letter case is the same id, whoever sends it.
         identity: Some(identity(&[&lower(message.id.text)])),
         content: content_tag(record.payload),
+        now: Some(time),
         keep_until: time.plus_secs(alfred.knobs.dedup_keep_s),
+        capped: false,
+        burns: false,
         lifecycle: exchange(record, &message, alfred, scratch),
     }
 }
@@ -56,7 +62,7 @@ fn exchange(record: &Record<'_>, message: &Message<'_>, alfred: &Alfred, scratch
         let tenant = claims.and_then(|claims| claims.tenant().ok().flatten()).unwrap_or_default();
         identity(&[tenant.as_bytes(), &correlation])
     };
-    Lifecycle::Alfred {
+    Lifecycle::Alfred(AlfredMessage {
         side,
         request,
         source: identity(&[message.source.agent.text.as_bytes()]),
@@ -64,7 +70,7 @@ fn exchange(record: &Record<'_>, message: &Message<'_>, alfred: &Alfred, scratch
         intent: identity(&[intent.as_bytes()]),
         trace: message.trace_id.map(|trace| identity(&[trace.text.as_bytes()])),
         sent: Timestamp::from_rfc3339(message.timestamp.text).unwrap_or_default(),
-    }
+    })
 }
 
 /// A UUID in lower case.

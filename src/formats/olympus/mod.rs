@@ -18,7 +18,7 @@ use crate::credentials::{Scratch, Unfit, digest};
 use crate::program::Observer;
 
 use super::compiled::{BuiltIn, FormatError, ring};
-use super::facts::{Facts, Lifecycle};
+use super::facts::{Evaluator, Facts, Lifecycle, OlympusMessage, OlympusType};
 use super::fields::fields;
 use super::paths;
 use super::record::Record;
@@ -231,8 +231,10 @@ impl BuiltIn for Olympus {
     fn facts(&self, record: &Record<'_>, _: &mut Scratch) -> Facts {
         let text = |field| record.text(field).unwrap_or_default();
         let identity = |id: &str| digest::identity(&[b"olympus", id.as_bytes()]);
-        let persona =
-            |field| record.text(field).and_then(|name| self.persona(name)).map_or(0, |persona| persona.0);
+        let persona = |field| record.text(field).and_then(|name| self.persona(name)).unwrap_or(Persona(0));
+        let source = persona(SOURCE_AGENT);
+        let message_type = MessageType::of(text(MESSAGE_TYPE))
+            .and_then(|message_type| OlympusType::ALL.get(usize::from(message_type.0)));
         let payload = record.place(PAYLOAD);
         let feedback = record.member(payload, "feedback");
         let cycle = feedback.and_then(|at| record.member(at, "cycle"));
@@ -244,18 +246,27 @@ impl BuiltIn for Olympus {
         Facts {
             identity: record.text(MESSAGE_ID).map(identity),
             content: digest::content_tag(record.payload),
+            now: Some(now(record)),
             keep_until,
-            lifecycle: Lifecycle::Olympus {
+            capped: false,
+            burns: false,
+            lifecycle: Lifecycle::Olympus(OlympusMessage {
                 work: digest::identity(&[text(SESSION).as_bytes(), text(CORRELATION).as_bytes()]),
                 message: identity(text(MESSAGE_ID)),
                 parent: record.text(PARENT).filter(|parent| !parent.is_empty()).map(identity),
-                source: persona(SOURCE_AGENT),
-                target: persona(TARGET_AGENT),
-                message_type: MessageType::of(text(MESSAGE_TYPE)).map_or(0, |message_type| message_type.0),
+                source: source.0,
+                target: persona(TARGET_AGENT).0,
+                evaluator: match source {
+                    Persona::VALIDATION_TESTER => Some(Evaluator::Tests),
+                    Persona::DOCUMENTATION_REVIEWER => Some(Evaluator::Documents),
+                    _ => None,
+                },
+                by_tech_lead: source == Persona::TECH_LEAD,
+                message_type: message_type.copied().unwrap_or(OlympusType::Watch),
                 cycle: cycle.and_then(|at| contracts::cycle_of(record, at)),
                 partial: partial == Some(true),
                 mac: v1.map(|mac| digest::identity(&[text(SESSION).as_bytes(), mac.as_bytes()])),
-            },
+            }),
         }
     }
 }

@@ -224,14 +224,21 @@ impl KafkaSink {
 
 impl Sink for KafkaSink {
     fn write(&mut self, batch: Batch, stop: &Stop, _: &mut Vec<Receipt>) -> Result<(), SinkError> {
-        let Batch { partition, payloads, outcomes, pointers, rules, permit, read_at, since, .. } = batch;
+        let Batch { number, partition, payloads, outcomes, pointers, rules, permit, read_at, since, .. } =
+            batch;
         let Payloads::Messages { messages, flight } = payloads else {
             unreachable!("Kafka is read as messages")
         };
         let input = (partition.0 >> 32) as usize;
         let next = messages.last().map_or(0, |message| message.offset() + 1);
         let tag = self.next_tag;
-        let receipt = Receipt { records: messages.len() as u64, read_at, gated_at: since, written_at: since };
+        let receipt = Receipt {
+            batch: number,
+            records: messages.len() as u64,
+            read_at,
+            gated_at: since,
+            written_at: since,
+        };
         let flying = Flying { tag, outstanding: messages.len(), next, flight, permit: Some(permit), receipt };
         self.partition_of.insert(tag, partition.0);
         self.flying.entry(partition.0).or_default().push_back(flying);

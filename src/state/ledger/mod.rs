@@ -1,0 +1,198 @@
+//! The ledger: where the work stands that several messages belong to. One file for each format's rules.
+//!
+//! A rule looks at what is written down ([`Ledger::entry`]) and says what a record means: refused, or accepted with
+//! entries to write. Nothing is written before the whole record is decided. Entries expire, and their number is limited:
+//! past the limit the oldest are given up, which is counted. Entries are small values, so a change carries what was
+//! there before and can be taken back.
+
+mod agh;
+mod alfred;
+mod bluelabel;
+mod olympus;
+mod shelf;
+
+pub use agh::{Work as AghWork, WorkState};
+pub use alfred::Request;
+pub use olympus::Work as OlympusWork;
+pub use shelf::Shelf;
+
+use super::settings::{Mode, Settings};
+use super::window::Second;
+use crate::clock::Timestamp;
+use crate::credentials::digest::Identity;
+use crate::formats::{Facts, Lifecycle};
+use crate::verdict::Reason;
+
+/// LIMIT: work that is idle for so long is forgotten.
+pub const IDLE_S_MAX: u32 = 7 * 86_400;
+/// LIMIT: entries that one record writes.
+const WRITES_MAX: usize = 2;
+
+/// What an entry is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Kind {
+    /// Work of olympus: session and correlation.
+    OlympusWork = 1,
+    /// A message of olympus that others may name as their parent.
+    OlympusMessage = 2,
+    /// Work of agh.
+    AghWork = 3,
+    /// A request of alfred.
+    AlfredRequest = 4,
+    /// A logical message of bluelabel.
+    BluelabelMessage = 5,
+}
+
+/// The name of an entry.
+pub type EntryKey = (Kind, Identity);
+
+/// What is written down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// Work of olympus.
+    OlympusWork(OlympusWork),
+    /// A message of olympus: its work, and how many parents lie between it and an assignment; `None`: it reaches none.
+    OlympusMessage {
+        /// Its work.
+        work: Identity,
+        /// Steps to the next assignment.
+        hops: Option<u8>,
+    },
+    /// Work of agh.
+    AghWork(AghWork),
+    /// A request of alfred.
+    AlfredRequest(Request),
+    /// The highest retry count.
+    BluelabelMessage(u64),
+}
+
+/// One change, with what is needed to take it back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LedgerChange {
+    /// Which entry.
+    pub key: EntryKey,
+    /// What was there.
+    pub before: Option<(Entry, Second)>,
+    /// What is there now.
+    pub after: Option<(Entry, Second)>,
+}
+
+/// What the sequence rules say of a record.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Step {
+    /// Why it is refused.
+    pub reason: Option<Reason>,
+    /// A rule that is broken and only warns.
+    pub warned: Option<Reason>,
+    /// Whether it is accepted and changes nothing.
+    pub ignored: bool,
+    writes: [Option<(EntryKey, Entry)>; WRITES_MAX],
+}
+
+impl Step {
+    fn refuse(reason: Reason) -> Self {
+        Self { reason: Some(reason), ..Self::default() }
+    }
+
+    fn ignore() -> Self {
+        Self { ignored: true, ..Self::default() }
+    }
+
+    fn write(key: EntryKey, entry: Entry) -> Self {
+        Self { writes: [Some((key, entry)), None], ..Self::default() }
+    }
+
+    /// A rule is broken: it decides, or is told, or is not looked at.
+    fn broken(&mut self, mode: Mode, reason: Reason) {
+        match mode {
+            Mode::Off => {}
+            Mode::Warn => self.warned = self.warned.or(Some(reason)),
+            Mode::Enforce => {
+                self.reason = self.reason.or(Some(reason));
+                self.writes = [None; WRITES_MAX];
+            }
+        }
+    }
+}
+
+/// The ledger.
+pub struct Ledger {
+    shelf: Shelf,
+}
+
+impl Ledger {
+    /// An empty ledger.
+    #[must_use]
+    pub fn new(entries_max: usize) -> Self {
+        Self { shelf: Shelf::new(entries_max) }
+    }
+
+    /// All entries.
+    #[must_use]
+    pub fn shelf(&self) -> &Shelf {
+        &self.shelf
+    }
+
+    /// An entry that has not expired.
+    #[must_use]
+    pub fn entry(&self, key: EntryKey, now: Second) -> Option<Entry> {
+        self.shelf.find(key).filter(|(_, expiry)| *expiry > now).map(|(entry, _)| entry)
+    }
+
+    /// What the rules say of a record; changes nothing.
+    #[must_use]
+    pub fn judge(&self, facts: &Facts, settings: &Settings, now: Second) -> Step {
+        match &facts.lifecycle {
+            Lifecycle::None => Step::default(),
+            Lifecycle::Ignored => Step::ignore(),
+            Lifecycle::Olympus(message) => olympus::judge(self, message, settings, now),
+            Lifecycle::Agh(message) => agh::judge(self, message, settings, now),
+            Lifecycle::Alfred(message) => alfred::judge(self, message, settings, now),
+            Lifecycle::Bluelabel { logical, retry_count } => {
+                bluelabel::judge(self, *logical, *retry_count, settings, now)
+            }
+        }
+    }
+
+    /// Writes what a step says. `dead` is the time up to which entries may be dropped.
+    pub fn apply(
+        &mut self,
+        step: &Step,
+        facts: &Facts,
+        settings: &Settings,
+        (now, dead): (Second, Second),
+        changes: &mut Vec<LedgerChange>,
+    ) {
+        for (key, entry) in step.writes.iter().flatten() {
+            let expiry = match key.0 {
+                Kind::OlympusWork | Kind::AghWork => now.saturating_add(IDLE_S_MAX),
+                Kind::AlfredRequest => now.saturating_add(settings.alfred_keep_s),
+                Kind::OlympusMessage | Kind::BluelabelMessage => super::expiry(facts, now),
+            };
+            self.shelf.set(*key, Some((*entry, expiry)), dead, changes);
+        }
+    }
+
+    /// Takes a change back, unless a later one has replaced it.
+    pub fn undo(&mut self, change: &LedgerChange) {
+        if self.shelf.find(change.key) == change.after {
+            self.shelf.put(change.key, change.before);
+        }
+    }
+
+    /// Puts an entry in place that was told before.
+    pub fn restore(&mut self, key: EntryKey, entry: Option<(Entry, Second)>) {
+        self.shelf.put(key, entry);
+    }
+
+    /// The state of the work that a record of agh names.
+    #[must_use]
+    pub fn work_state(&self, facts: &Facts, now: Timestamp) -> Option<WorkState> {
+        let Lifecycle::Agh(message) = &facts.lifecycle else { return None };
+        match self.entry((Kind::AghWork, message.work), super::window::second_of(now)) {
+            Some(Entry::AghWork(work)) => Some(work.state),
+            _ => None,
+        }
+    }
+}

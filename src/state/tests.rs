@@ -1,0 +1,398 @@
+//! The state against a plain model, and against itself: undone, replayed, damaged.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::*;
+use crate::config::{self, Config};
+use crate::credentials::digest::Identity;
+use crate::formats::{AghMessage, AlfredMessage, Evaluator, Exchange, OlympusMessage, OlympusType, WorkStep};
+
+/// Numbers from a seed that is printed where a test fails.
+pub(super) struct Random(u64);
+
+impl Random {
+    /// A new seed each time, or that of `TOLLGATE_SEED`.
+    pub(super) fn seeded(test: &str) -> Self {
+        let given = std::env::var("TOLLGATE_SEED").ok().and_then(|seed| seed.parse().ok());
+        let seed = given.unwrap_or_else(|| crate::clock::wall().micros().unsigned_abs());
+        eprintln!("{test}: TOLLGATE_SEED={seed}");
+        Self(seed)
+    }
+
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut word = self.0;
+        word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        word ^ (word >> 31)
+    }
+
+    pub(super) fn below(&mut self, end: u64) -> u64 {
+        self.next() % end.max(1)
+    }
+
+    fn flip(&mut self) -> bool {
+        self.below(2) == 0
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len() as u64) as usize]
+    }
+}
+
+fn id(number: u64) -> Identity {
+    u128::from(number).to_le_bytes()
+}
+
+fn facts(identity: u64, content: u64, now: i64, keep_until: i64) -> Facts {
+    Facts {
+        identity: Some(id(identity)),
+        content,
+        now: Some(Timestamp::from_secs(now)),
+        keep_until: Timestamp::from_secs(keep_until),
+        capped: false,
+        burns: false,
+        lifecycle: Lifecycle::None,
+    }
+}
+
+fn strict(window: config::Window) -> Settings {
+    let mut config = Config { window, ..Config::default() };
+    config.rules.profile = config::Profile::Strict;
+    Settings::of(&config)
+}
+
+fn window_of(on_full: OnFull, margin_s: u32) -> config::Window {
+    config::Window { memory_bytes_max: 65_536, on_full, margin_s, ..config::Window::default() }
+}
+
+/// What the window should be: ordered maps, whole copies for undoing, and a list of times.
+#[derive(Clone, Default)]
+struct Model {
+    ids: BTreeMap<u64, (u64, i64)>,
+    times: Vec<i64>,
+    time: i64,
+    time_max: i64,
+}
+
+impl Model {
+    fn dead(&self, margin: i64) -> i64 {
+        (self.time - margin).max(0)
+    }
+
+    fn commit(&mut self, time: i64) {
+        self.times.push(time);
+        let smallest = *self.times.iter().rev().take(64).min().unwrap();
+        let step = (self.time + 3600).max(self.time_max);
+        self.time = if self.time == 0 { smallest } else { smallest.min(step) };
+        self.time_max = self.time_max.max(self.time);
+    }
+
+    fn decide(
+        &mut self,
+        (identity, content, now, keep_until): (u64, u64, i64, i64),
+        on_full: OnFull,
+        ids_max: usize,
+        dead: i64,
+    ) -> Option<Reason> {
+        match self.ids.get(&identity) {
+            Some((same, expiry)) if *expiry > now && *same == content => return Some(Reason::Duplicate),
+            Some((_, expiry)) if *expiry > now => return Some(Reason::IdConflict),
+            _ => {}
+        }
+        let live = |(id, (_, expiry)): (&u64, &(u64, i64))| *expiry > dead && *id != identity;
+        if self.ids.iter().filter(|entry| live(*entry)).count() >= ids_max {
+            match on_full {
+                OnFull::EvictOldest => {
+                    let oldest =
+                        self.ids.iter().filter(|entry| live(*entry)).min_by_key(|(_, (_, expiry))| *expiry);
+                    let oldest = *oldest.unwrap().0;
+                    self.ids.remove(&oldest);
+                }
+                OnFull::Reject | OnFull::Stop => return Some(Reason::WindowFull),
+            }
+        }
+        self.ids.insert(identity, (content, keep_until));
+        None
+    }
+}
+
+/// Random records, commits, undone batches and jumping clocks, at the limit and below it.
+fn compare_with_model(on_full: OnFull, identities: u64, random: &mut Random) {
+    const MARGIN_S: u32 = 300;
+    let mut state = State::new(strict(window_of(on_full, MARGIN_S)));
+    let ids_max = state.window().table().len_max();
+    let mut model = Model::default();
+    let mut open: Vec<(u64, Model, i64)> = Vec::new();
+    let (mut clock, mut expiries, mut dead_max) = (1_000_000_i64, BTreeSet::new(), 0);
+    for batch in 1..600_u64 {
+        clock += match random.below(40) {
+            0 => 4_000_000,
+            1 => -(random.below(2000) as i64),
+            2 => -3_000_000,
+            _ => random.below(20) as i64,
+        };
+        clock = clock.clamp(1_000_000, 1 << 31);
+        state.begin(batch, 0);
+        open.push((batch, model.clone(), clock));
+        for _ in 0..random.below(60) {
+            let mut keep_until = clock + 1 + random.below(40_000) as i64;
+            while !expiries.insert(keep_until) {
+                keep_until += 1;
+            }
+            let record = (random.below(identities), random.below(20) / 19, clock, keep_until);
+            let dead = model.dead(i64::from(MARGIN_S));
+            dead_max = dead_max.max(dead);
+            let ruling = state.decide(&facts(record.0, record.1, record.2, record.3));
+            let got = ruling.map_or(Some(Reason::WindowFull), |ruling| ruling.reason);
+            // An entry that was dead once may be gone for a clock that went far back, or not.
+            let unsure =
+                model.ids.get(&record.0).is_some_and(|(_, expiry)| *expiry > clock && *expiry <= dead_max);
+            if unsure && got.is_none_or(|reason| reason == Reason::WindowFull) {
+                model.ids.remove(&record.0);
+            }
+            let want = model.decide(record, on_full, ids_max, dead);
+            assert_eq!(got, want, "batch {batch} {record:?} {on_full:?}");
+        }
+        while open.len() > 3 || (!open.is_empty() && random.flip()) {
+            if random.below(4) == 0 {
+                let (batch, before, _) = open.pop().unwrap();
+                state.undo(batch);
+                model.ids = before.ids;
+            } else {
+                let (batch, _, time) = open.remove(0);
+                let had_records = state.open.iter().any(|changes| changes.batch == batch && changes.time > 0);
+                state.commit(batch);
+                if had_records {
+                    model.commit(time);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_window_is_what_the_model_says() {
+    let mut random = Random::seeded("the_window_is_what_the_model_says");
+    compare_with_model(OnFull::Stop, 1500, &mut random);
+    compare_with_model(OnFull::Reject, 1500, &mut random);
+    compare_with_model(OnFull::EvictOldest, 1500, &mut random);
+}
+
+/// At the limit, with a clock that only goes ahead: who is refused or given up is exact.
+#[test]
+fn a_full_window_does_what_its_setting_says() {
+    for on_full in [OnFull::Stop, OnFull::Reject, OnFull::EvictOldest] {
+        let mut random = Random::seeded("a_full_window_does_what_its_setting_says");
+        let mut state = State::new(strict(window_of(on_full, 60)));
+        let ids_max = state.window().table().len_max();
+        let mut model = Model::default();
+        let (mut full, mut clock) = (0, 1_000_000);
+        let mut expiries = BTreeSet::new();
+        for batch in 1..250_u64 {
+            clock += random.below(30) as i64;
+            state.begin(batch, 0);
+            let before = model.clone();
+            for _ in 0..20 {
+                let mut keep_until = clock + 3000 + random.below(6000) as i64;
+                while !expiries.insert(keep_until) {
+                    keep_until += 1;
+                }
+                let record = (random.below(1 << 40), 0, clock, keep_until);
+                let dead = model.dead(60);
+                let ruling = state.decide(&facts(record.0, record.1, record.2, record.3));
+                let got = ruling.map_or(Some(Reason::WindowFull), |ruling| ruling.reason);
+                assert_eq!(got, model.decide(record, on_full, ids_max, dead), "{on_full:?} {batch}");
+                full += u64::from(got == Some(Reason::WindowFull));
+            }
+            if random.below(5) == 0 {
+                state.undo(batch);
+                model.ids = before.ids;
+            } else {
+                state.commit(batch);
+                model.commit(clock);
+            }
+        }
+        let evicted = state.notes().ids_evicted;
+        assert_eq!((full > 0, evicted > 0), (on_full != OnFull::EvictOldest, on_full == OnFull::EvictOldest));
+    }
+}
+
+/// A record of any format with sequence rules, of few enough names that they meet.
+fn random_facts(random: &mut Random, now: i64) -> Facts {
+    let name = |random: &mut Random| id(random.below(6));
+    let lifecycle = match random.below(5) {
+        0 => Lifecycle::Bluelabel { logical: id(100 + random.below(20)), retry_count: random.below(4) },
+        1 => Lifecycle::Alfred(AlfredMessage {
+            side: if random.flip() { Exchange::Request } else { Exchange::Response },
+            request: id(200 + random.below(20)),
+            source: name(random),
+            destination: name(random),
+            intent: id(1),
+            trace: random.flip().then_some(id(2)),
+            sent: Timestamp::from_secs(now),
+        }),
+        2 => Lifecycle::Agh(AghMessage {
+            work: id(300 + random.below(20)),
+            container: id(random.below(2)),
+            from: name(random),
+            to: (random.below(5) > 0).then(|| name(random)),
+            step: random.pick(&[
+                WorkStep::Talk,
+                WorkStep::Note,
+                WorkStep::Submit,
+                WorkStep::Work,
+                WorkStep::AskInput,
+                WorkStep::Complete,
+                WorkStep::Cancel,
+            ]),
+        }),
+        _ => {
+            let evaluator = random.pick(&[None, Some(Evaluator::Tests), Some(Evaluator::Documents)]);
+            Lifecycle::Olympus(OlympusMessage {
+                work: id(400 + random.below(10)),
+                message: id(1000 + random.below(400)),
+                parent: random.flip().then(|| id(1000 + random.below(400))),
+                source: random.below(9) as u8,
+                target: random.below(9) as u8,
+                evaluator,
+                by_tech_lead: random.flip(),
+                message_type: random.pick(&OlympusType::ALL),
+                cycle: Some(1 + random.below(3) as u8),
+                partial: random.flip(),
+                mac: random.flip().then(|| id(5000 + random.below(400))),
+            })
+        }
+    };
+    let burns = matches!(lifecycle, Lifecycle::Agh(_));
+    Facts { burns, lifecycle, ..facts(10_000 + random.below(3000), random.below(2), now, now + 900) }
+}
+
+type Everything = (Vec<(Identity, u32, Second)>, Vec<(ledger::EntryKey, (ledger::Entry, Second))>);
+
+/// Everything that is remembered and not dead, in order.
+fn everything(state: &State, dead: Second) -> Everything {
+    let mut ids: Vec<_> = state.window().iter().filter(|(_, _, expiry)| *expiry > dead).collect();
+    ids.sort_unstable();
+    let entries = state.ledger().shelf().iter().filter(|(_, (_, expiry))| *expiry > dead);
+    let mut entries: Vec<_> = entries.collect();
+    entries.sort_unstable_by_key(|(key, _)| *key);
+    (ids, entries)
+}
+
+#[test]
+fn what_is_undone_never_was() {
+    let mut random = Random::seeded("what_is_undone_never_was");
+    let mut settings = strict(config::Window { memory_bytes_max: 65_536, ..config::Window::default() });
+    settings.ledger_entries_max = 60;
+    settings.window.on_full = OnFull::EvictOldest;
+    let mut state = State::new(settings);
+    let (mut now, mut number) = (1_000_000, 0);
+    let mut accepted = 0;
+    for _ in 0..200 {
+        now += random.below(30) as i64;
+        let before = everything(&state, state.window().dead());
+        let first = number + 1;
+        for _ in 0..=random.below(3) {
+            number += 1;
+            state.begin(number, 0);
+            for _ in 0..random.below(40) {
+                let ruling = state.decide(&random_facts(&mut random, now)).unwrap();
+                accepted += u64::from(ruling.reason.is_none());
+            }
+        }
+        if random.flip() {
+            (first..=number).for_each(|batch| state.commit(batch));
+        } else {
+            let dead = state.window().dead();
+            (first..=number).rev().for_each(|batch| state.undo(batch));
+            assert!(everything(&state, dead) == before, "batch {first}");
+        }
+    }
+    assert!(accepted > 1000 && state.notes().entries_evicted > 0, "{accepted} {:?}", state.notes());
+}
+
+#[test]
+fn a_replayed_journal_and_a_snapshot_make_the_same_state() {
+    let mut random = Random::seeded("a_replayed_journal_and_a_snapshot_make_the_same_state");
+    let settings = strict(config::Window { memory_bytes_max: 1 << 20, ..config::Window::default() });
+    let mut live = State::new(settings.clone());
+    let mut replayed = State::new(settings.clone());
+    let mut now = 1_000_000;
+    for batch in 1..300 {
+        now += random.below(60) as i64;
+        live.begin(batch, 0);
+        for _ in 0..random.below(40) {
+            live.decide(&random_facts(&mut random, now)).unwrap();
+        }
+        if random.below(5) == 0 {
+            live.undo(batch);
+        } else {
+            replayed.restore(&live.changes_of(batch).unwrap()).unwrap();
+            live.commit(batch);
+        }
+    }
+    let dead = live.window().dead();
+    let want = everything(&live, dead);
+    assert!(want.0.len() > 100 && want.1.len() > 50);
+    assert!(everything(&replayed, dead) == want, "by the journal");
+    let mut restored = State::new(settings.clone());
+    restored.restore(&live.snapshot()).unwrap();
+    assert!(everything(&restored, dead) == want, "by the snapshot");
+    // And they go on alike.
+    for batch in 300..400 {
+        live.begin(batch, 0);
+        restored.begin(batch, 0);
+        for _ in 0..30 {
+            let facts = random_facts(&mut random, now);
+            assert_eq!(live.decide(&facts), restored.decide(&facts));
+        }
+    }
+}
+
+#[test]
+fn damaged_bytes_are_an_error_and_change_nothing() {
+    let mut random = Random::seeded("damaged_bytes_are_an_error_and_change_nothing");
+    let settings = strict(config::Window { memory_bytes_max: 65_536, ..config::Window::default() });
+    let mut live = State::new(settings.clone());
+    for _ in 0..60 {
+        live.decide(&random_facts(&mut random, 1_000_000)).unwrap();
+    }
+    let whole = live.snapshot();
+    let mut fresh = State::new(settings);
+    for end in 0..whole.len() {
+        assert_eq!(fresh.restore(&whole[..end]), Err(StateError::Damaged));
+    }
+    for _ in 0..2000 {
+        let mut changed = whole.clone();
+        let at = random.below(changed.len() as u64) as usize;
+        changed[at] ^= 1 << random.below(8);
+        assert_eq!(fresh.restore(&changed), Err(StateError::Damaged), "byte {at}");
+    }
+    assert!(fresh.window().table().is_empty() && fresh.ledger().shelf().is_empty());
+    assert_eq!(fresh.restore(&whole), Ok(()));
+}
+
+#[test]
+fn copies_are_caught_in_the_same_batch_and_in_the_next_and_across_partitions() {
+    let mut state = State::new(strict(config::Window::default()));
+    let record = facts(1, 7, 1_000_000, 1_086_400);
+    let decide = |state: &mut State| state.decide(&record).unwrap().reason;
+    state.begin(1, 0);
+    assert_eq!(decide(&mut state), None);
+    assert_eq!(decide(&mut state), Some(Reason::Duplicate), "in the same batch");
+    state.begin(2, 1);
+    assert_eq!(
+        decide(&mut state),
+        Some(Reason::Duplicate),
+        "in the next, of another partition, before the commit"
+    );
+    state.undo(2);
+    assert_eq!(decide(&mut state), Some(Reason::Duplicate));
+    state.undo_partition(0);
+    state.begin(3, 0);
+    assert_eq!(decide(&mut state), None, "what was undone comes again");
+    state.commit(3);
+    state.undo(3);
+    assert_eq!(decide(&mut state), Some(Reason::Duplicate), "what is committed stays");
+}

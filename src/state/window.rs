@@ -1,0 +1,293 @@
+//! The replay window: which messages were seen, each in one slot of fixed size.
+//!
+//! An identity is 128 bits of SHA-256, so nobody can make another message with a victim's identity; where it stands in
+//! the table depends on a random key of the process, so nobody can aim at a place. Whether an entry still counts is
+//! decided by the time of the record that asks, never by whether the table has got round to dropping it; entries are
+//! dropped by committed time less a margin, so that a copy that is fresh for anyone finds its id.
+
+use std::hash::{BuildHasher as _, RandomState};
+
+use super::table::{Kept, Key, SLOT_BYTES, Table};
+use crate::clock::Timestamp;
+use crate::config::{OnFull, Window as Settings};
+use crate::credentials::digest::Identity;
+
+/// Most bytes that a live id costs once the table has grown past its first few shards.
+pub const BYTES_PER_ID_MAX: u64 = 32;
+/// Committed times that are looked back on: the window's time is the smallest of them.
+const RECENT: usize = 64;
+/// LIMIT: how far one commit moves the window's time ahead. A clock that jumps for a moment empties nothing; after a
+/// real gap the window catches up within a few commits.
+const ADVANCE_S_MAX: u32 = 3600;
+
+/// A second of the Unix epoch in a slot: 1 to the year 2106.
+pub type Second = u32;
+/// Past the year 2105 time stands still and nothing is forgotten.
+const SECOND_MAX: Second = Second::MAX - 1;
+
+/// What is known of an identity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// Nothing.
+    New,
+    /// The same message.
+    Duplicate,
+    /// Another message with the same identity.
+    Conflict,
+}
+
+/// One change, with what is needed to take it back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowChange {
+    key: Key,
+    before: Option<Kept>,
+    after: Option<Kept>,
+}
+
+/// The window has no room, and its setting forbids to make some.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full;
+
+/// The replay window.
+pub struct Window {
+    table: Table,
+    mixer: Mixer,
+    on_full: OnFull,
+    margin_s: u32,
+    recent: [Second; RECENT],
+    next: usize,
+    time: Second,
+    /// The latest that `time` ever was: the way back there is not walked step by step again.
+    time_max: Second,
+    evicted: u64,
+}
+
+impl Window {
+    /// An empty window.
+    #[must_use]
+    pub fn new(settings: &Settings) -> Self {
+        Self::with_mixer(settings, Mixer::random())
+    }
+
+    fn with_mixer(settings: &Settings, mixer: Mixer) -> Self {
+        Self {
+            table: Table::new(settings.memory_bytes_max),
+            mixer,
+            on_full: settings.on_full,
+            margin_s: settings.margin_s,
+            recent: [0; RECENT],
+            next: 0,
+            time: 0,
+            time_max: 0,
+            evicted: 0,
+        }
+    }
+
+    /// A window whose index anybody can compute, to show in tests what the random key is for.
+    #[cfg(test)]
+    pub(super) fn with_known_index(settings: &Settings) -> Self {
+        Self::with_mixer(settings, Mixer([0; 3]))
+    }
+
+    /// The table, for tests and benches.
+    #[must_use]
+    pub fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// How many ids were given up for newer ones because the window was full.
+    #[must_use]
+    pub fn evicted(&self) -> u64 {
+        self.evicted
+    }
+
+    /// What is known of an identity at a time.
+    #[must_use]
+    pub fn look_up(&self, identity: Identity, content: u64, now: Second) -> Seen {
+        match self.table.find(self.mixer.mix(identity)) {
+            Some(kept) if kept.expiry > now && kept.tag == tag_of(content) => Seen::Duplicate,
+            Some(kept) if kept.expiry > now => Seen::Conflict,
+            _ => Seen::New,
+        }
+    }
+
+    /// Remembers an identity that [`Self::look_up`] did not know.
+    pub fn insert(
+        &mut self,
+        identity: Identity,
+        content: u64,
+        keep_until: Second,
+        changes: &mut Vec<WindowChange>,
+    ) -> Result<(), Full> {
+        let key = self.mixer.mix(identity);
+        let before = self.table.find(key);
+        if before.is_none() && self.table.len() >= self.table.len_max() {
+            self.make_room(key, changes)?;
+        }
+        let kept = Kept { tag: tag_of(content), expiry: keep_until.max(1) };
+        self.table.insert(key, kept, self.dead());
+        changes.push(WindowChange { key, before, after: Some(kept) });
+        Ok(())
+    }
+
+    /// First what is dead goes; then, where the setting says so, what would die first. Of a large table only the shard
+    /// that the key falls into is looked at, a sample of some thousand ids.
+    fn make_room(&mut self, key: Key, changes: &mut Vec<WindowChange>) -> Result<(), Full> {
+        let dead = self.dead();
+        self.table.purge_around(key, dead);
+        if self.table.len() < self.table.len_max() {
+            return Ok(());
+        }
+        if self.on_full != OnFull::EvictOldest {
+            return Err(Full);
+        }
+        if let Some((oldest, _)) = self.table.oldest_around(key) {
+            let before = self.table.remove(oldest);
+            changes.push(WindowChange { key: oldest, before, after: None });
+            if self.evicted == 0 {
+                tracing::warn!(
+                    "the replay window is full and gives up its oldest ids: copies of them will pass; \
+                     raise `window.memory_bytes_max`"
+                );
+            }
+            self.evicted += 1;
+        }
+        Ok(())
+    }
+
+    /// Takes a change back, unless a later one has replaced it.
+    pub fn undo(&mut self, change: &WindowChange) {
+        if self.table.find(change.key) != change.after {
+            return;
+        }
+        match change.before {
+            Some(before) => self.table.insert(change.key, before, 0),
+            None => {
+                self.table.remove(change.key);
+            }
+        }
+    }
+
+    /// A batch of this time was committed.
+    pub fn advance(&mut self, now: Second) {
+        if let Some(place) = self.recent.get_mut(self.next % RECENT) {
+            *place = now;
+        }
+        self.next += 1;
+        let known = self.recent.get(..self.next.min(RECENT)).unwrap_or_default();
+        let smallest = known.iter().copied().min().unwrap_or_default();
+        // The first time is taken as it is; later ones in steps. Going back is always safe.
+        let step = self.time.saturating_add(ADVANCE_S_MAX).max(self.time_max);
+        self.time = if self.time == 0 { smallest } else { smallest.min(step) };
+        self.time_max = self.time_max.max(self.time);
+    }
+
+    /// The time of what is committed.
+    #[must_use]
+    pub fn time(&self) -> Second {
+        self.time
+    }
+
+    /// Entries that expire here or before may be dropped.
+    #[must_use]
+    pub fn dead(&self) -> Second {
+        self.time.saturating_sub(self.margin_s)
+    }
+
+    /// Every entry that is not dead: identity, tag and expiry.
+    pub fn iter(&self) -> impl Iterator<Item = (Identity, u32, Second)> + '_ {
+        let dead = self.dead();
+        let live = self.table.iter().filter(move |(_, kept)| kept.expiry > dead);
+        live.map(|(key, kept)| (self.mixer.unmix(key), kept.tag, kept.expiry))
+    }
+
+    /// What a change means for whoever keeps a journal: the identity, and what is kept of it from now on.
+    #[must_use]
+    pub fn told(&self, change: &WindowChange) -> (Identity, Option<(u32, Second)>) {
+        (self.mixer.unmix(change.key), change.after.map(|kept| (kept.tag, kept.expiry)))
+    }
+
+    /// Puts an entry in place that was told before; `false` if there is no room.
+    pub fn restore(&mut self, identity: Identity, entry: Option<(u32, Second)>) -> bool {
+        let key = self.mixer.mix(identity);
+        let Some((tag, expiry)) = entry else {
+            self.table.remove(key);
+            return true;
+        };
+        let has_room = self.table.len() < self.table.len_max() || self.table.find(key).is_some();
+        if has_room {
+            self.table.insert(key, Kept { tag, expiry: expiry.max(1) }, 0);
+        }
+        has_room
+    }
+}
+
+/// Bytes that a window needs for a steady rate of records that are remembered so long.
+#[must_use]
+pub fn expected_bytes(records_per_s: u64, keep_s: u64) -> u64 {
+    records_per_s.saturating_mul(keep_s).saturating_mul(BYTES_PER_ID_MAX)
+}
+
+/// Ids that fit into so many bytes.
+#[must_use]
+pub fn expected_ids(bytes: u64) -> u64 {
+    bytes / SLOT_BYTES as u64 * 83 / 100
+}
+
+/// An instant in whole seconds; before 1970 counts as its first second.
+#[must_use]
+pub fn second_of(time: Timestamp) -> Second {
+    time.secs().clamp(1, i64::from(SECOND_MAX - 1)) as Second
+}
+
+/// The second from which on something that is kept until `time` may be forgotten: rounded up, never early.
+#[must_use]
+pub fn expiry_of(time: Timestamp) -> Second {
+    let whole = time.micros().saturating_add(999_999).div_euclid(1_000_000);
+    whole.clamp(1, i64::from(SECOND_MAX)) as Second
+}
+
+/// 32 bits tell a repetition from a conflict; both are refused, so nothing hangs on a collision.
+fn tag_of(content: u64) -> u32 {
+    (content ^ (content >> 32)) as u32
+}
+
+/// Spreads identities over the keys, one to one, by secret words.
+#[derive(Clone, Copy)]
+struct Mixer([u64; 3]);
+
+impl Mixer {
+    fn random() -> Self {
+        Self([1u8, 2, 3].map(|word| RandomState::new().hash_one(word)))
+    }
+
+    /// Three rounds of a Feistel network: what goes in cannot be aimed without the words, and comes out again.
+    fn mix(self, identity: Identity) -> Key {
+        let Self([first, second, third]) = self;
+        let whole = u128::from_le_bytes(identity);
+        let (mut left, mut right) = ((whole >> 64) as u64, whole as u64);
+        left ^= fold(right, first);
+        right ^= fold(left, second);
+        left ^= fold(right, third);
+        (left, right)
+    }
+
+    fn unmix(self, key: Key) -> Identity {
+        let Self([first, second, third]) = self;
+        let (mut left, mut right) = key;
+        left ^= fold(right, third);
+        right ^= fold(left, second);
+        left ^= fold(right, first);
+        (u128::from(left) << 64 | u128::from(right)).to_le_bytes()
+    }
+}
+
+/// Both halves of a product with a secret, folded.
+fn fold(word: u64, secret: u64) -> u64 {
+    const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
+    let product = u128::from(word ^ secret) * u128::from(secret.rotate_left(32) ^ ODD);
+    (product >> 64) as u64 ^ product as u64
+}
+
+#[cfg(test)]
+mod tests;
