@@ -51,11 +51,11 @@ fn say() -> Value {
 }
 
 fn with(envelope: &Value, changes: &Value) -> Value {
-    let mut changed = envelope.clone();
+    let mut altered = envelope.clone();
     for (name, value) in changes.as_object().unwrap() {
-        changed[name] = value.clone();
+        altered[name] = value.clone();
     }
-    changed
+    altered
 }
 
 #[test]

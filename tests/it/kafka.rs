@@ -174,7 +174,7 @@ impl Topics {
         let text = format!(
             "[kafka]\nbrokers = \"{}\"\ngroup = \"{}-group\"\ntopics = [\"{}\"]\nstart = \"{start}\"\n\
              commit_interval_ms = 200\n\
-             [format.agh]\nmax_replay_age_s = 1000000000\n[format.alfred]\nwindow_s = 1000000000\n",
+             [format.agh]\nrules_off = [\"replay-age\"]\n[format.alfred]\nwindow_s = 1000000000\n",
             self.brokers, self.input, self.input
         );
         dir.write("tollgate.toml", text).to_str().unwrap().to_owned()
@@ -239,7 +239,13 @@ fn check_outputs(topics: &Topics, sent: &[(Vec<u8>, Option<Reason>)]) -> Vec<u32
             let mut highest = None;
             for (index, seen) in records.into_iter().enumerate() {
                 let (payload, truth) = &sent[seen.number as usize];
-                assert_eq!(truth.is_none(), accepts, "record {} is in {topic}, truth {truth:?}", seen.number);
+                assert_eq!(
+                    truth.is_none(),
+                    accepts,
+                    "record {} is in {topic}, truth {truth:?}: {:?}",
+                    seen.number,
+                    seen.reject
+                );
                 assert_eq!(seen.payload.as_ref(), Some(payload), "record {}", seen.number);
                 assert_eq!(seen.key, Some(format!("key-{}", seen.number).into_bytes()));
                 assert_eq!(seen.timestamp, Some(created_at_ms(seen.number)));

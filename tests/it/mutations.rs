@@ -124,7 +124,8 @@ fn reversed(value: &Value) -> Value {
 /// The same value with every character of every text escaped.
 fn respelled(value: &Value) -> String {
     let text = |text: &str| {
-        let units: String = text.encode_utf16().map(|unit| format!("\\u{unit:04X}")).collect();
+        let units: Vec<_> = text.encode_utf16().map(|unit| format!("\\u{unit:04X}")).collect();
+        let units = units.concat();
         format!("\"{units}\"")
     };
     match value {
