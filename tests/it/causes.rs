@@ -118,8 +118,8 @@ fn the_causes_of_agh_are_the_classes_of_its_cases() {
             let input = Input { payload: Payload::Bytes(&payload), key: None, now: case.now() };
             let binding = rules.binding("agh").unwrap();
             let verdict = Judge::new(rules).judge(rules, binding, input, &mut Vec::new(), &mut NoWatch);
-            let cause = verdict.reason.map_or("ok", |reason| reason.code());
-            assert_eq!(cause, class.replace('_', "-"), "{}: {}", file.display(), case.name);
+            let code = verdict.reason.map_or("ok", |reason| reason.code());
+            assert_eq!(code, class.replace('_', "-"), "{}: {}", file.display(), case.name);
             compared += 1;
         }
     }
