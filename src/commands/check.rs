@@ -51,7 +51,7 @@ pub(super) fn run(args: &Check) -> Result<Ended, Failure> {
             } else {
                 Payload::Bytes(block.payload(span))
             };
-            let record = judge::Input { payload, key: None, now };
+            let record = judge::Input { payload, key: path.as_deref().map(str::as_bytes), now };
             let mut explained = explain(&mut judge, &rules, rules.default_binding(), record);
             if let Some(facts) = judge.facts().filter(|_| explained.verdict.is_accept() && !args.apart) {
                 let ruling =

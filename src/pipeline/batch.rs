@@ -101,6 +101,8 @@ pub struct Batch {
     pub since: Instant,
     /// The records.
     pub payloads: Payloads,
+    /// The key of records that have none of their own.
+    pub key: Option<Arc<[u8]>>,
     /// One outcome per record, from the worker.
     pub outcomes: Vec<Outcome>,
     /// The facts of the records that hold, in their order, from the worker to the gate.

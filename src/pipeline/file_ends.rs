@@ -51,6 +51,8 @@ impl ReadFailures {
 /// Reads files.
 pub struct FileSource {
     reader: Reader,
+    /// The path of each file, as the key of its records.
+    keys: Vec<Arc<[u8]>>,
     binding: Binding,
     clock: Clock,
     failures: ReadFailures,
@@ -80,7 +82,8 @@ impl FileSource {
             (None, ClockChoice::Record) => Clock::Record,
             (None, ClockChoice::Auto | ClockChoice::Wall) => Clock::Wall,
         };
-        Ok(Self { reader, binding: rules.default_binding(), clock, failures, stop: Arc::clone(stop) })
+        let keys = reader.paths().iter().map(|path| path.as_os_str().as_encoded_bytes().into()).collect();
+        Ok(Self { reader, keys, binding: rules.default_binding(), clock, failures, stop: Arc::clone(stop) })
     }
 
     /// The files, in the order in which they are read.
@@ -110,6 +113,7 @@ impl Source for FileSource {
             Some(Event::Block(block)) => Read::Intake(Intake {
                 partition: Partition(u64::from(block.file.0)),
                 epoch: 0,
+                key: self.keys.get(block.file.0 as usize).cloned(),
                 binding: self.binding,
                 bytes: block.bytes.len() as u64,
                 payloads: Payloads::Block(block),

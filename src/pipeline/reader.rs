@@ -34,6 +34,8 @@ pub struct Intake {
     pub binding: Binding,
     /// The records.
     pub payloads: Payloads,
+    /// The key of records that have none of their own: with files, the file's path.
+    pub key: Option<Arc<[u8]>>,
     /// The memory that they hold.
     pub bytes: u64,
     /// Where the time to judge them at comes from.
@@ -88,6 +90,7 @@ pub(super) fn run<S: Source>(
             read_at,
             since: Instant::now(),
             payloads: intake.payloads,
+            key: intake.key,
             outcomes: Vec::with_capacity(records),
             facts: Vec::with_capacity(records),
             pointers: Vec::new(),

@@ -52,6 +52,7 @@ impl Source for Numbers {
             partition: Partition(0),
             epoch: 0,
             binding: Binding::Auto,
+            key: None,
             bytes: block.bytes.len() as u64,
             payloads: Payloads::Block(block),
             clock: Clock::Wall,

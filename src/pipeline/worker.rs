@@ -55,13 +55,13 @@ pub(super) fn run(
 }
 
 fn judge_batch(judge: &mut Judge, batch: &mut Batch, recorder: &mut Recorder) {
-    let Batch { rules, binding, payloads, outcomes, facts, pointers, number, now, .. } = batch;
+    let Batch { rules, binding, payloads, key, outcomes, facts, pointers, number, now, .. } = batch;
     // The timed ones move from batch to batch, so that no position is favoured.
     let timed = *number as usize % TIMED_ONE_IN;
     for index in 0..payloads.len() {
         let payload = payloads.payload(index);
         let from = pointers.len() as u32;
-        let input = Input { payload, key: payloads.key(index), now: *now };
+        let input = Input { payload, key: payloads.key(index).or(key.as_deref()), now: *now };
         let verdict = if index % TIMED_ONE_IN == timed {
             judge.judge(
                 rules,

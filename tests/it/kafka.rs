@@ -241,7 +241,13 @@ fn check_outputs(topics: &Topics, sent: &[(Vec<u8>, Option<Reason>)]) -> Vec<u32
             let mut highest = None;
             for (index, seen) in records.into_iter().enumerate() {
                 let (payload, truth) = &sent[seen.number as usize];
-                assert_eq!(truth.is_none(), accepts, "record {} is in {topic}, truth {truth:?}", seen.number);
+                assert_eq!(
+                    truth.is_none(),
+                    accepts,
+                    "record {} is in {topic}, truth {truth:?}: {:?}",
+                    seen.number,
+                    seen.reject
+                );
                 assert_eq!(seen.payload.as_ref(), Some(payload), "record {}", seen.number);
                 assert_eq!(seen.key, Some(format!("key-{}", seen.number).into_bytes()));
                 assert_eq!(seen.timestamp, Some(created_at_ms(seen.number)));

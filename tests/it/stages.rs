@@ -46,6 +46,7 @@ impl Source for Endless {
         let mut reader = Reader::open_with_stdin(&inputs, &ReadOptions::default(), stdin).unwrap();
         let Some(Event::Block(block)) = reader.next() else { panic!("a block") };
         Ok(Read::Intake(Intake {
+            key: None,
             partition: Partition(0),
             epoch: (self.epoch)(number),
             binding: Binding::Auto,

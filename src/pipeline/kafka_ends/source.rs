@@ -83,6 +83,7 @@ impl Source for KafkaSource {
             partition: Partition(u64::from(topic.0) << 32 | u64::from(partition.cast_unsigned())),
             epoch,
             binding: self.bindings.get(usize::from(topic.0)).copied().unwrap_or(Binding::Auto),
+            key: None,
             bytes: bytes as u64,
             payloads: Payloads::Messages { messages, flight },
             clock: now.map_or(Clock::Wall, Clock::Fixed),
