@@ -55,12 +55,15 @@ rules! {
         "integers lie within ±(2^53−1), so that repetitions can be told";
 }
 
-/// Values that are never shown: what went wrong in detail, and what is put into sensitive inputs.
+/// Values that are never shown: what went wrong in detail, and what is or can be put into inputs, since these may be
+/// sensitive.
 pub(super) const HIDDEN: &[&str] = &[
     "/payload/details",
     "/payload/payload/details",
     "/payload/requested_inputs/*/default",
     "/payload/payload/requested_inputs/*/default",
+    "/payload/requested_inputs/*/options",
+    "/payload/payload/requested_inputs/*/options",
 ];
 
 /// The types whose payloads have a contract in the schema.
@@ -290,6 +293,8 @@ fn check_input<O: Observer>(
 /// An option as it is compared: numbers by value, whatever their spelling; containers never.
 struct Scalar<'a>(Node<'a>);
 
+const TWO_TO_64: f64 = 18_446_744_073_709_551_616.0;
+
 impl Scalar<'_> {
     /// A number in the one form that all spellings of it share.
     fn number(&self) -> Option<(u64, Option<u64>)> {
@@ -297,7 +302,8 @@ impl Scalar<'_> {
         match self.0 {
             Node::Static(StaticNode::U64(number)) => integer(0, number),
             Node::Static(StaticNode::I64(number)) => integer(u64::from(number < 0), number.unsigned_abs()),
-            Node::Static(StaticNode::F64(number)) if number.fract() == 0.0 && number.abs() < 1e15 => {
+            // Below 2^64 every whole double is an integer that the tape can carry, too.
+            Node::Static(StaticNode::F64(number)) if number.fract() == 0.0 && number.abs() < TWO_TO_64 => {
                 integer(u64::from(number < 0.0), number.abs() as u64)
             }
             Node::Static(StaticNode::F64(number)) => Some((number.to_bits(), None)),
