@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::{Ended, Failure, load_config, usage};
+use super::{Ended, Failure, compile_rules, load_config, usage};
 use crate::cli::Check;
 use crate::clock;
 use crate::config::{ClockChoice, Profile};
 use crate::files::{Event, Input, ReadOptions, Reader};
 use crate::formats::{Compiled, Source};
-use crate::judge::{self, Explained, Finding, Judge, Payload, Rules, explain};
+use crate::judge::{self, Explained, Finding, Judge, Payload, explain};
 
 pub(super) fn run(args: &Check) -> Result<Ended, Failure> {
     let mut config = load_config(args.config.as_deref())?;
@@ -21,7 +21,9 @@ pub(super) fn run(args: &Check) -> Result<Ended, Failure> {
     if let Some(profile) = args.profile {
         config.rules.profile = profile;
     }
-    let rules = Rules::compile(&config).map_err(usage)?;
+    // A format of the command line does not stand in the file.
+    let file = args.config.as_deref().filter(|_| args.format.is_none());
+    let rules = compile_rules(&config, file)?;
     let mut judge = Judge::new(&rules);
     let stdin = [PathBuf::from("-")];
     let paths = if args.paths.is_empty() { &stdin[..] } else { &args.paths };

@@ -26,7 +26,7 @@ pub enum Problem {
         message: String,
     },
     /// A key or section that does not exist.
-    #[error("unknown {what} `{key}`{}", suggestion_suffix(suggestion.as_deref()))]
+    #[error("unknown {what} `{key}`; {}", advice(suggestion.as_deref(), known))]
     Unknown {
         /// "key" or "section".
         what: &'static str,
@@ -36,6 +36,8 @@ pub enum Problem {
         line: Option<usize>,
         /// The nearest one that exists.
         suggestion: Option<String>,
+        /// All that exist, where none is near.
+        known: String,
     },
     /// A value that is not allowed.
     #[error("`{key}`: found {found}, allowed: {allowed}")]
@@ -86,6 +88,6 @@ fn line_suffix(problem: &Problem) -> String {
     line.map(|line| format!(":{line}")).unwrap_or_default()
 }
 
-fn suggestion_suffix(suggestion: Option<&str>) -> String {
-    suggestion.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
+fn advice(suggestion: Option<&str>, known: &str) -> String {
+    suggestion.map_or_else(|| format!("allowed: {known}"), |name| format!("did you mean `{name}`?"))
 }
