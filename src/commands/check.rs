@@ -79,6 +79,11 @@ fn to_text(source: &str, explained: &Explained, format: Option<&Compiled>, profi
     let reason = verdict.reason.map(|reason| format!(": {}", reason.code())).unwrap_or_default();
     let name = format.map_or("no format", Compiled::name);
     let mut text = format!("{source}  {word}{reason}  ({name}, profile {})\n", profile.name());
+    if let Some(format) = format.filter(|_| verdict.is_accept()) {
+        let on = format.on().rules(format.rules());
+        let held = on.filter(|rule| !unchecked.iter().any(|unchecked| unchecked.name == rule.name)).count();
+        text.push_str(&format!("  holds: the shape and {held} rules\n"));
+    }
     for (number, finding) in findings.iter().enumerate() {
         text.push_str(&finding_text(number + 1, finding));
     }

@@ -270,13 +270,15 @@ impl Source<'_> {
     ) -> ConfigError {
         let found = name.get_ref().as_ref();
         let known: Vec<_> = known.collect();
-        let suggestion = nearest(found, known.iter().copied());
+        let advice = nearest(found, known.iter().copied()).map_or_else(
+            || format!("allowed: {}", known.join(", ")),
+            |near| format!("did you mean `{prefix}{near}`?"),
+        );
         self.error(Problem::Unknown {
             what,
             key: format!("{prefix}{found}"),
             line: self.line(name.span()),
-            suggestion: suggestion.map(|known| format!("{prefix}{known}")),
-            known: known.join(", "),
+            advice,
         })
     }
 

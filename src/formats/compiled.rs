@@ -398,6 +398,17 @@ impl Compiled {
         })
     }
 
+    /// Whether hidden values stand below a pointer, or would, if a container stood there.
+    #[must_use]
+    pub fn holds_hidden(&self, pointer: &str) -> bool {
+        self.hidden.iter().any(|hidden| {
+            let mut wanted = hidden.split('/');
+            pointer
+                .split('/')
+                .all(|token| wanted.next().is_some_and(|wanted| wanted == "*" || wanted == token))
+        })
+    }
+
     pub(super) fn claim(&self) -> &Claim {
         &self.claim
     }
