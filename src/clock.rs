@@ -65,6 +65,15 @@ impl Timestamp {
         (in_range && leaps_well).then_some(Self((minutes * 60 + second) * 1_000_000 + micros))
     }
 
+    /// Whether an instant is not after `limit`; `text` is the date-time that it was read from, whose digits past the
+    /// microsecond count here.
+    #[must_use]
+    pub fn is_until(self, limit: Self, text: &str) -> bool {
+        let fraction = || text.split_once('.').map_or("", |(_, fraction)| fraction);
+        let mut cut_off = fraction().bytes().take_while(u8::is_ascii_digit).skip(6);
+        self < limit || (self == limit && cut_off.all(|digit| digit == b'0'))
+    }
+
     /// So many seconds later, saturating.
     #[must_use]
     pub const fn plus_secs(self, secs: u32) -> Self {
@@ -144,6 +153,20 @@ pub enum Clock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_nanosecond_past_the_limit_is_past_it() {
+        let limit = Timestamp::from_secs(0);
+        for (text, holds) in [
+            ("1970-01-01T00:00:00Z", true),
+            ("1970-01-01T00:00:00.000000000Z", true),
+            ("1970-01-01T00:00:00.000000001Z", false),
+            ("1970-01-01T00:00:00.000001Z", false),
+            ("1969-12-31T23:59:59.9999999Z", true),
+        ] {
+            assert_eq!(Timestamp::from_rfc3339(text).unwrap().is_until(limit, text), holds, "{text}");
+        }
+    }
 
     #[test]
     fn date_times_become_instants() {

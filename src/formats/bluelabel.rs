@@ -147,9 +147,12 @@ impl BuiltIn for Bluelabel {
         let retries = record.node(RETRY_COUNT).and_then(|at| record.number_at(at));
         let fits = retries.is_none_or(|retries| retries <= f64::from(self.max_retry));
         report.demand(RETRIES, fits, record.place(RETRY_COUNT))?;
-        let sent = record.text(TIMESTAMP).and_then(Timestamp::from_rfc3339);
-        let (Some(sent), Some(now)) = (sent, record.now) else { return ControlFlow::Continue(()) };
-        report.demand(FUTURE, sent <= now.plus_secs(self.max_skew_s), record.place(TIMESTAMP))?;
+        let text = record.text(TIMESTAMP).unwrap_or_default();
+        let (Some(sent), Some(now)) = (Timestamp::from_rfc3339(text), record.now) else {
+            return ControlFlow::Continue(());
+        };
+        let limit = now.plus_secs(self.max_skew_s);
+        report.demand(FUTURE, sent.is_until(limit, text), record.place(TIMESTAMP))?;
         report.demand(STALE, sent.plus_secs(self.max_age_s) >= now, record.place(TIMESTAMP))
     }
 
