@@ -46,46 +46,51 @@ impl Attachments {
     /// The SHA-256 of a file below the root; `None` if it is not there, no file, too large, or leads outside.
     pub fn sha256(&self, path: &str) -> Option<[u8; 32]> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(file) = known.get(path) {
-            let now = fs::symlink_metadata(&file.path).ok().and_then(|metadata| stamp(&metadata));
-            if now == Some((file.bytes, file.changed)) {
-                return Some(file.sha256);
-            }
+        if let Some(sha256) = remembered(&known, path) {
+            return Some(sha256);
         }
-        let file = self.read(path)?;
+        // All links are resolved first, so that the place that is read is the place that was compared. What is
+        // remembered is that place: a link may lead elsewhere next time, and must not cost a reading each time.
+        let real = self.root.join(path).canonicalize().ok()?;
+        let name = real.strip_prefix(&self.root).ok()?.to_str()?;
+        if let Some(sha256) = remembered(&known, name) {
+            return Some(sha256);
+        }
+        let file = read(&real)?;
         let sha256 = file.sha256;
         if known.len() >= FILES_MAX {
             known.clear();
         }
-        // A link may lead elsewhere next time, without a change of the file that it leads to now.
-        if file.path == self.root.join(path) {
-            known.insert(path.into(), file);
-        }
+        known.insert(name.into(), file);
         Some(sha256)
     }
+}
 
-    fn read(&self, path: &str) -> Option<Known> {
-        // All links are resolved first, so that the place that is read is the place that was compared.
-        let path = self.root.join(path).canonicalize().ok()?;
-        if !path.starts_with(&self.root) {
-            return None;
+/// The hash of a file that has not changed since it was read.
+fn remembered(known: &HashMap<Box<str>, Known>, name: &str) -> Option<[u8; 32]> {
+    let file = known.get(name)?;
+    let now = fs::symlink_metadata(&file.path).ok().and_then(|metadata| stamp(&metadata));
+    (now == Some((file.bytes, file.changed))).then_some(file.sha256)
+}
+
+fn read(path: &Path) -> Option<Known> {
+    // Opening a pipe would wait for whoever writes to it.
+    stamp(&fs::metadata(path).ok()?)?;
+    let mut file = File::open(path).ok()?;
+    let (bytes, changed) = stamp(&file.metadata().ok()?)?;
+    let mut context = Context::new(&SHA256);
+    let mut block = [0; 16 * 1024];
+    let mut left = FILE_BYTES_MAX;
+    loop {
+        let read = file.read(&mut block).ok()?;
+        if read == 0 {
+            break;
         }
-        let mut file = File::open(&path).ok()?;
-        let (bytes, changed) = stamp(&file.metadata().ok()?)?;
-        let mut context = Context::new(&SHA256);
-        let mut block = [0; 16 * 1024];
-        let mut left = FILE_BYTES_MAX;
-        loop {
-            let read = file.read(&mut block).ok()?;
-            if read == 0 {
-                break;
-            }
-            left = left.checked_sub(read as u64)?;
-            context.update(block.get(..read)?);
-        }
-        let sha256 = context.finish().as_ref().try_into().ok()?;
-        Some(Known { path, bytes, changed, sha256 })
+        left = left.checked_sub(read as u64)?;
+        context.update(block.get(..read)?);
     }
+    let sha256 = context.finish().as_ref().try_into().ok()?;
+    Some(Known { path: path.to_owned(), bytes, changed, sha256 })
 }
 
 /// What changes when a file does; `None` if it is no file, or too large.
@@ -113,8 +118,10 @@ mod tests {
         std::os::unix::fs::symlink(&folder, root.join("up")).unwrap();
         std::os::unix::fs::symlink(root.join("docs"), root.join("within")).unwrap();
         let attachments = Attachments::open(&root).unwrap();
-        assert_eq!(attachments.sha256("docs/a.md"), Some(sha256("a")));
         assert_eq!(attachments.sha256("within/a.md"), Some(sha256("a")));
+        assert!(attachments.known.lock().unwrap().contains_key("docs/a.md"), "a link is not read each time");
+        assert_eq!(attachments.sha256("within/a.md"), Some(sha256("a")));
+        assert_eq!(attachments.sha256("docs/a.md"), Some(sha256("a")));
         for path in ["link", "up/secret", "../secret", "docs", "none", "/etc/hostname"] {
             assert_eq!(attachments.sha256(path), None, "{path}");
         }

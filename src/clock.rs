@@ -30,8 +30,8 @@ impl Timestamp {
         Self(secs.saturating_mul(1_000_000))
     }
 
-    /// From a date-time by RFC 3339; digits past the microsecond are cut off. Whether the day is one of the calendar is
-    /// the schema's business: days that are not there count on into the next month.
+    /// From a date-time by RFC 3339: a day of the calendar after the year 0, leap seconds only where UTC has them. Digits
+    /// past the microsecond are cut off.
     #[must_use]
     pub fn from_rfc3339(text: &str) -> Option<Self> {
         let bytes = text.as_bytes();
@@ -44,8 +44,12 @@ impl Timestamp {
         };
         let (year, month, day) = (two(y1, y2)? * 100 + two(y3, y4)?, two(m1, m2)?, two(d1, d2)?);
         let (hour, minute, second) = (two(h1, h2)?, two(i1, i2)?, two(s1, s2)?);
-        let in_range =
-            (1..=12).contains(&month) && (1..=31).contains(&day) && hour < 24 && minute < 60 && second <= 60;
+        let in_range = year > 0
+            && (1..=12).contains(&month)
+            && (1..=days_of(year, month)).contains(&day)
+            && hour < 24
+            && minute < 60
+            && second <= 60;
         let (micros, rest) = fraction_micros(rest)?;
         let east_minutes = match *rest {
             [b'Z' | b'z'] => 0,
@@ -56,9 +60,18 @@ impl Timestamp {
             }
             _ => return None,
         };
-        let seconds =
-            ((days_since_epoch(year, month, day) * 24 + hour) * 60 + minute - east_minutes) * 60 + second;
-        in_range.then_some(Self(seconds * 1_000_000 + micros))
+        let minutes = (days_since_epoch(year, month, day) * 24 + hour) * 60 + minute - east_minutes;
+        let leaps_well = second < 60 || minutes.rem_euclid(DAY_MINUTES) == DAY_MINUTES - 1;
+        (in_range && leaps_well).then_some(Self((minutes * 60 + second) * 1_000_000 + micros))
+    }
+
+    /// Whether an instant is not after `limit`; `text` is the date-time that it was read from, whose digits past the
+    /// microsecond count here.
+    #[must_use]
+    pub fn is_until(self, limit: Self, text: &str) -> bool {
+        let fraction = || text.split_once('.').map_or("", |(_, fraction)| fraction);
+        let mut cut_off = fraction().bytes().take_while(u8::is_ascii_digit).skip(6);
+        self < limit || (self == limit && cut_off.all(|digit| digit == b'0'))
     }
 
     /// So many seconds later, saturating.
@@ -77,6 +90,18 @@ impl Timestamp {
     #[must_use]
     pub const fn secs(self) -> i64 {
         self.0.div_euclid(1_000_000)
+    }
+}
+
+const DAY_MINUTES: i64 = 24 * 60;
+
+/// How many days a month has.
+const fn days_of(year: i64, month: i64) -> i64 {
+    match month {
+        4 | 6 | 9 | 11 => 30,
+        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 => 28,
+        _ => 31,
     }
 }
 
@@ -130,11 +155,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_nanosecond_past_the_limit_is_past_it() {
+        let limit = Timestamp::from_secs(0);
+        for (text, holds) in [
+            ("1970-01-01T00:00:00Z", true),
+            ("1970-01-01T00:00:00.000000000Z", true),
+            ("1970-01-01T00:00:00.000000001Z", false),
+            ("1970-01-01T00:00:00.000001Z", false),
+            ("1969-12-31T23:59:59.9999999Z", true),
+        ] {
+            assert_eq!(Timestamp::from_rfc3339(text).unwrap().is_until(limit, text), holds, "{text}");
+        }
+    }
+
+    #[test]
     fn date_times_become_instants() {
         let cases = [
             ("1970-01-01T00:00:00Z", 0),
             ("2026-03-01T12:00:00.5+02:00", 1_772_359_200_500_000),
             ("2000-02-29t23:59:60z", 951_868_800_000_000),
+            ("2000-03-01T00:59:60+01:00", 951_868_800_000_000),
             ("1969-12-31T23:59:59.999999999Z", -1),
             ("9999-12-31T23:59:59-23:59", 253_402_387_139_000_000),
         ];
@@ -148,6 +188,13 @@ mod tests {
             "2026-13-01T00:00:00Z",
             "2026-03-01T00:00:00.Z",
             "2026-03-01T00:00:00",
+            "2026-02-29T00:00:00Z",
+            "2026-04-31T00:00:00Z",
+            "1900-02-29T00:00:00Z",
+            "2026-03-00T00:00:00Z",
+            "0000-03-01T00:00:00Z",
+            "2026-03-01T12:00:60Z",
+            "2026-03-01T23:59:60+01:00",
         ] {
             assert_eq!(Timestamp::from_rfc3339(text), None, "{text}");
         }

@@ -27,6 +27,8 @@ pub struct Wide {
     pub start: u32,
     /// How long its text is.
     pub len: u32,
+    /// Whether it is written as an integer, whose digits say all there is to it.
+    pub whole: bool,
 }
 
 /// One parsed document, borrowed from a [`Parser`].
@@ -100,12 +102,11 @@ impl<'a> Tape<'a> {
         None
     }
 
-    /// Whether a number of the document overflows a double (`1e400`).
+    /// The first number that nothing can carry: a double that overflows (`1e400`). Integers have no such bound: their
+    /// digits are exact, however many.
     #[must_use]
     pub fn first_overflow(self) -> Option<NodeIndex> {
-        self.wide.iter().map(|wide| wide.node).find(|node| {
-            matches!(self.nodes.get(node.0 as usize), Some(Node::Static(StaticNode::F64(value))) if value.is_infinite())
-        })
+        self.wide.iter().find(|wide| !wide.whole).map(|wide| wide.node)
     }
 }
 
@@ -346,7 +347,8 @@ fn blank_wide_numbers(payload: &[u8], scratch: &mut [u8], wide: &mut Vec<Wide>) 
                     return Err(Malformed::Syntax);
                 }
                 if !fits_64_bits(text) {
-                    wide.push(Wide { node: NodeIndex(ordinal), start: at as u32, len: (end - at) as u32 });
+                    let (start, len) = (at as u32, (end - at) as u32);
+                    wide.push(Wide { node: NodeIndex(ordinal), start, len, whole: is_whole(text) });
                     blank(scratch, at..end);
                 }
                 ordinal += 1;
@@ -405,10 +407,15 @@ fn split_digits(text: &[u8]) -> (&[u8], &[u8]) {
 
 fn fits_64_bits(number: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(number) else { return false };
-    if text.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E')) {
+    if !is_whole(number) {
         return text.parse::<f64>().is_ok_and(f64::is_finite);
     }
     text.parse::<i64>().is_ok() || text.parse::<u64>().is_ok()
+}
+
+/// Whether a number is written as an integer.
+fn is_whole(number: &[u8]) -> bool {
+    !number.iter().any(|byte| matches!(byte, b'.' | b'e' | b'E'))
 }
 
 fn blank(scratch: &mut [u8], range: Range<usize>) {
@@ -477,6 +484,10 @@ mod tests {
         });
         Parser::new(64).parse(br#"{"a":123456789012345678901234567890}"#, |tape| {
             assert_eq!(tape.unwrap().first_overflow(), None);
+        });
+        let long = format!("[{},-1e999]", "9".repeat(400));
+        Parser::new(64).parse(long.as_bytes(), |tape| {
+            assert_eq!(tape.unwrap().first_overflow(), Some(NodeIndex(2)));
         });
     }
 

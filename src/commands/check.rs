@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::{Ended, Failure, load_config, usage};
+use super::{Ended, Failure, compile_rules, load_config, usage};
 use crate::cli::Check;
 use crate::clock;
 use crate::config::{ClockChoice, Profile};
 use crate::files::{Event, Input, ReadOptions, Reader};
 use crate::formats::{Compiled, Source};
-use crate::judge::{self, Explained, Finding, Judge, Payload, Rules, explain};
+use crate::judge::{self, Explained, Finding, Judge, Payload, explain};
 use crate::state::{Ruling, Settings, State};
 
 pub(super) fn run(args: &Check) -> Result<Ended, Failure> {
@@ -22,7 +22,9 @@ pub(super) fn run(args: &Check) -> Result<Ended, Failure> {
     if let Some(profile) = args.profile {
         config.rules.profile = profile;
     }
-    let rules = Rules::compile(&config).map_err(usage)?;
+    // A format of the command line does not stand in the file.
+    let file = args.config.as_deref().filter(|_| args.format.is_none());
+    let rules = compile_rules(&config, file)?;
     let mut judge = Judge::new(&rules);
     judge.make_facts();
     let mut state = State::new(Settings::of(&config));
@@ -101,6 +103,11 @@ fn to_text(source: &str, explained: &Explained, format: Option<&Compiled>, profi
     let reason = verdict.reason.map(|reason| format!(": {}", reason.code())).unwrap_or_default();
     let name = format.map_or("no format", Compiled::name);
     let mut text = format!("{source}  {word}{reason}  ({name}, profile {})\n", profile.name());
+    if let Some(format) = format.filter(|_| verdict.is_accept()) {
+        let on = format.on().rules(format.rules());
+        let held = on.filter(|rule| !unchecked.iter().any(|unchecked| unchecked.name == rule.name)).count();
+        text.push_str(&format!("  holds: the shape and {held} rules\n"));
+    }
     for (number, finding) in findings.iter().enumerate() {
         text.push_str(&finding_text(number + 1, finding));
     }

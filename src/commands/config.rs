@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use super::{Ended, Failure, load_config, memory, usage};
+use super::{Ended, Failure, compile_rules, load_config, memory};
 use crate::cli::ConfigArgs;
 use crate::config::{Config, Profile};
 use crate::formats::Compiled;
@@ -15,7 +15,7 @@ pub(super) fn run(args: &ConfigArgs) -> Result<Ended, Failure> {
         rules_table()?
     } else {
         let config = load_config(args.config.as_deref())?;
-        let rules = Rules::compile(&config).map_err(usage)?;
+        let rules = compile_rules(&config, args.config.as_deref())?;
         format!("# Rule set {}\n# {}\n{}", rules.hash(), memory::describe(&config), config.to_toml())
     };
     std::io::stdout().write_all(text.as_bytes())?;

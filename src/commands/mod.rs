@@ -22,6 +22,7 @@ use anyhow::Context as _;
 
 use crate::cli::{Cli, Command};
 use crate::config::Config;
+use crate::judge::Rules;
 use crate::pipeline::stop::Stop;
 
 /// How a verb ended, other than by an error.
@@ -112,6 +113,17 @@ fn start_log(cli: &Cli) -> Result<(), Failure> {
 /// The configuration that a verb runs with: the file's, or the defaults.
 fn load_config(path: Option<&Path>) -> Result<Config, Failure> {
     path.map_or_else(|| Ok(Config::default()), |path| Config::load(path).map_err(usage))
+}
+
+/// The rules of a configuration; `file` is where their keys stand.
+fn compile_rules(config: &Config, file: Option<&Path>) -> Result<Rules, Failure> {
+    Rules::compile(config).map_err(|error| {
+        let error = anyhow::Error::from(error);
+        usage(match file {
+            Some(file) => error.context(file.display().to_string()),
+            None => error,
+        })
+    })
 }
 
 /// How long after the deadline of an orderly stop threads may take to end, before the process ends without them.

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context as _, anyhow};
 
-use super::{Ended, Failure, coverage, load_config, memory, report, stop_on_signals, usage};
+use super::{Ended, Failure, compile_rules, coverage, load_config, memory, report, stop_on_signals, usage};
 use crate::cli::Run;
 use crate::config::Config;
 use crate::files::{self, Input, Target};
@@ -26,7 +26,9 @@ pub(super) fn run(args: &Run) -> Result<Ended, Failure> {
     if let Some(format) = &args.format {
         config.rules.format.clone_from(format);
     }
-    let rules = Arc::new(Rules::compile(&config).map_err(usage)?);
+    // A format of the command line does not stand in the file.
+    let file = args.config.as_deref().filter(|_| args.format.is_none());
+    let rules = Arc::new(compile_rules(&config, file)?);
     coverage::tell(&rules, config.rules.profile)?;
     let mut log = LatencyLog::begin(args.latency_log.as_deref())?;
     let stop = stop_on_signals(config.pipeline.stop_deadline_ms)?;

@@ -91,6 +91,11 @@ fn read_key(value: &Value, within: &str, place: &mut Place<'_>) -> Option<Secret
         }
         _ => return place.fail(within, kind_of(value), KEY_FORMS),
     };
+    if let (Some(from), Some(until)) = (from, until)
+        && until < from
+    {
+        return place.fail(within, "`until` before `from`", "`from` before `until`");
+    }
     if text.is_empty() {
         return place.fail(within, "an empty secret", "a secret of at least one character");
     }

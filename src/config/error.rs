@@ -26,7 +26,7 @@ pub enum Problem {
         message: String,
     },
     /// A key or section that does not exist.
-    #[error("unknown {what} `{key}`{}", suggestion_suffix(suggestion.as_deref()))]
+    #[error("unknown {what} `{key}`; {advice}")]
     Unknown {
         /// "key" or "section".
         what: &'static str,
@@ -34,8 +34,8 @@ pub enum Problem {
         key: String,
         /// Where.
         line: Option<usize>,
-        /// The nearest one that exists.
-        suggestion: Option<String>,
+        /// The nearest one that exists, or all of them where none is near.
+        advice: String,
     },
     /// A value that is not allowed.
     #[error("`{key}`: found {found}, allowed: {allowed}")]
@@ -84,8 +84,4 @@ fn line_suffix(problem: &Problem) -> String {
         | Problem::Environment { line, .. } => *line,
     };
     line.map(|line| format!(":{line}")).unwrap_or_default()
-}
-
-fn suggestion_suffix(suggestion: Option<&str>) -> String {
-    suggestion.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }

@@ -355,9 +355,10 @@ impl Formats {
             ),
         ];
         for (key, secret, file) in secrets {
+            let from = if file.is_empty() { key.to_owned() } else { format!("{key}_file") };
             load_secret(source, key, secret, file)?;
             if !are_keys(secret) {
-                return Err(value_error(source, key, "(hidden)", "64 hex digits"));
+                return Err(value_error(source, &from, "(hidden)", "64 hex digits"));
             }
         }
         let root = &mut self.olympus.attachment_root;

@@ -15,6 +15,7 @@ mod read;
 mod registry;
 mod schema_files;
 mod start;
+mod unique;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -269,12 +269,16 @@ impl Source<'_> {
         known: impl Iterator<Item = &'k str>,
     ) -> ConfigError {
         let found = name.get_ref().as_ref();
-        let suggestion = nearest(found, known);
+        let known: Vec<_> = known.collect();
+        let advice = nearest(found, known.iter().copied()).map_or_else(
+            || format!("allowed: {}", known.join(", ")),
+            |near| format!("did you mean `{prefix}{near}`?"),
+        );
         self.error(Problem::Unknown {
             what,
             key: format!("{prefix}{found}"),
             line: self.line(name.span()),
-            suggestion: suggestion.map(|known| format!("{prefix}{known}")),
+            advice,
         })
     }
 

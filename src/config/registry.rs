@@ -11,6 +11,7 @@ use serde_json::Value;
 use toml::de::{DeTable, DeValue};
 
 use super::read::{Place, Setting, quote};
+use super::unique::Unique;
 
 /// Entries by name.
 #[derive(Clone, Debug, PartialEq)]
@@ -141,8 +142,8 @@ pub(super) fn in_place_or_file(
     let path = place.path(&name);
     let text = read_file(&path, place)?;
     let value = if path.extension().is_some_and(|extension| extension == "json") {
-        match serde_json::from_str::<Value>(&text) {
-            Ok(mut value) => fill_in_all(&mut value, place).map(|()| value),
+        match serde_json::from_str::<Unique>(&text) {
+            Ok(Unique(mut value)) => fill_in_all(&mut value, place).map(|()| value),
             Err(error) => place.fail("", &format!("{}: {error}", path.display()), "a file of valid JSON"),
         }
     } else {

@@ -17,7 +17,8 @@ fn unknown_names_come_with_a_suggestion() {
     assert_eq!(error("[pipelin]\n"), "t.toml:1: unknown section `pipelin`; did you mean `pipeline`?");
     assert_eq!(
         error("[pipeline]\nxylophone_quality = 2\n"),
-        "t.toml:2: unknown key `pipeline.xylophone_quality`"
+        "t.toml:2: unknown key `pipeline.xylophone_quality`; allowed: workers, pin, batch_records_max, \
+         inflight_records_max, inflight_bytes_max, stop_deadline_ms"
     );
 }
 
@@ -185,6 +186,11 @@ fn errors_in_format_sections_say_where() {
         "t.toml:2: `format.olympus.master_key_hex`: found (hidden), allowed: 64 hex digits"
     );
     assert!(error("[format.olympus]\nsessions = \"no-such-file.json\"\n").contains("no-such-file.json: "));
+    let never = "{ text = \"k\", from = \"2026-01-02T00:00:00Z\", until = \"2026-01-01T00:00:00Z\" }";
+    assert_eq!(
+        error(&format!("[format.olympus]\nsessions = {{ s = {never} }}\n")),
+        "t.toml:2: `format.olympus.sessions.\"s\"`: found `until` before `from`, allowed: `from` before `until`"
+    );
     assert_eq!(
         error("[format.olypmus]\nsessions = {}\n"),
         "t.toml:1: unknown section `format.olypmus`; did you mean `format.olympus`?"

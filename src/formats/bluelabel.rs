@@ -55,12 +55,15 @@ rules! {
         "integers lie within ±(2^53−1), so that repetitions can be told";
 }
 
-/// Values that are never shown: what went wrong in detail, and what is put into sensitive inputs.
+/// Values that are never shown: what went wrong in detail, and what is or can be put into inputs, since these may be
+/// sensitive.
 pub(super) const HIDDEN: &[&str] = &[
     "/payload/details",
     "/payload/payload/details",
     "/payload/requested_inputs/*/default",
     "/payload/payload/requested_inputs/*/default",
+    "/payload/requested_inputs/*/options",
+    "/payload/payload/requested_inputs/*/options",
 ];
 
 /// The types whose payloads have a contract in the schema.
@@ -144,9 +147,12 @@ impl BuiltIn for Bluelabel {
         let retries = record.node(RETRY_COUNT).and_then(|at| record.number_at(at));
         let fits = retries.is_none_or(|retries| retries <= f64::from(self.max_retry));
         report.demand(RETRIES, fits, record.place(RETRY_COUNT))?;
-        let sent = record.text(TIMESTAMP).and_then(Timestamp::from_rfc3339);
-        let (Some(sent), Some(now)) = (sent, record.now) else { return ControlFlow::Continue(()) };
-        report.demand(FUTURE, sent <= now.plus_secs(self.max_skew_s), record.place(TIMESTAMP))?;
+        let text = record.text(TIMESTAMP).unwrap_or_default();
+        let (Some(sent), Some(now)) = (Timestamp::from_rfc3339(text), record.now) else {
+            return ControlFlow::Continue(());
+        };
+        let limit = now.plus_secs(self.max_skew_s);
+        report.demand(FUTURE, sent.is_until(limit, text), record.place(TIMESTAMP))?;
         report.demand(STALE, sent.plus_secs(self.max_age_s) >= now, record.place(TIMESTAMP))
     }
 
@@ -293,6 +299,8 @@ fn check_input<O: Observer>(
 /// An option as it is compared: numbers by value, whatever their spelling; containers never.
 struct Scalar<'a>(Node<'a>);
 
+const TWO_TO_64: f64 = 18_446_744_073_709_551_616.0;
+
 impl Scalar<'_> {
     /// A number in the one form that all spellings of it share.
     fn number(&self) -> Option<(u64, Option<u64>)> {
@@ -300,7 +308,8 @@ impl Scalar<'_> {
         match self.0 {
             Node::Static(StaticNode::U64(number)) => integer(0, number),
             Node::Static(StaticNode::I64(number)) => integer(u64::from(number < 0), number.unsigned_abs()),
-            Node::Static(StaticNode::F64(number)) if number.fract() == 0.0 && number.abs() < 1e15 => {
+            // Below 2^64 every whole double is an integer that the tape can carry, too.
+            Node::Static(StaticNode::F64(number)) if number.fract() == 0.0 && number.abs() < TWO_TO_64 => {
                 integer(u64::from(number < 0.0), number.abs() as u64)
             }
             Node::Static(StaticNode::F64(number)) => Some((number.to_bits(), None)),

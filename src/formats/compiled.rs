@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::config::{self, Config, Profile};
 use crate::credentials::Scratch;
-use crate::credentials::keys::{Encoding, KeyError, KeyRing, Period, Secret};
+use crate::credentials::keys::{Encoding, KeyError, KeyRing, Period, SECRET_BYTES_MAX, Secret};
 use crate::program::{CompileError, Documents, Draft, Limits, Observer, Options, Program};
 use crate::tape::Tape;
 
@@ -286,10 +286,15 @@ fn named(format: &Format, rules: &'static [Rule], names: &[String]) -> Result<Ru
 /// Configured keys as a ring that signatures are tried against.
 pub(super) fn ring(key: &str, keys: &config::SecretKeys, encoding: Encoding) -> Result<KeyRing, FormatError> {
     let mut ring = KeyRing::default();
-    let unfit = |error: KeyError| FormatError::Key {
-        key: key.to_owned(),
-        found: error.to_string(),
-        allowed: format!("up to {} keys", KeyRing::KEYS_MAX),
+    let unfit = |error: KeyError| {
+        let (found, allowed) = match error {
+            KeyError::TooMany => ("more keys".to_owned(), format!("up to {} keys", KeyRing::KEYS_MAX)),
+            KeyError::TooLong { .. } => {
+                ("a longer key".to_owned(), format!("up to {SECRET_BYTES_MAX} bytes"))
+            }
+            other => (other.to_string(), "a key".to_owned()),
+        };
+        FormatError::Key { key: key.to_owned(), found, allowed }
     };
     for config::SecretKey { secret, from, until } in &keys.0 {
         let secret = Secret::from_text(secret.reveal(), encoding, key).map_err(unfit)?;
@@ -390,6 +395,17 @@ impl Compiled {
             hidden
                 .split('/')
                 .all(|wanted| tokens.next().is_some_and(|token| wanted == "*" || wanted == token))
+        })
+    }
+
+    /// Whether hidden values stand below a pointer, or would, if a container stood there.
+    #[must_use]
+    pub fn holds_hidden(&self, pointer: &str) -> bool {
+        self.hidden.iter().any(|hidden| {
+            let mut wanted = hidden.split('/');
+            pointer
+                .split('/')
+                .all(|token| wanted.next().is_some_and(|wanted| wanted == "*" || wanted == token))
         })
     }
 

@@ -15,7 +15,7 @@ use crate::tape::{Node, NodeIndex, StaticNode, Tape};
 use super::compiled::{FormatError, ring};
 use super::facts::{Facts, Lifecycle};
 use super::fields::{Field, behind};
-use super::record::Record;
+use super::record::{Record, whole};
 use super::rule::{Report, RuleSet, rules};
 
 const ID: Field = Field(0);
@@ -98,8 +98,8 @@ impl Custom {
         report: &mut Report<'_, O>,
     ) -> ControlFlow<()> {
         let id = record.node(ID).and_then(|node| record.value(node));
-        let is_id =
-            matches!(id, Some(Node::String(_) | Node::Static(StaticNode::I64(_) | StaticNode::U64(_))));
+        let is_id = matches!(id, Some(Node::String(_) | Node::Static(StaticNode::U64(_))))
+            || id.and_then(whole).is_some();
         report.demand(ID_PRESENT, is_id, record.place(ID))?;
         if !self.has_timestamp {
             return ControlFlow::Continue(());
@@ -111,20 +111,18 @@ impl Custom {
             return report.broken(TIME_FORM, at);
         };
         let now = record.now.unwrap_or(sent);
-        report.demand(FUTURE, sent <= now.plus_secs(self.max_skew_s), at)?;
+        let limit = now.plus_secs(self.max_skew_s);
+        // With the envelope's own time as the clock, nothing is ahead of it.
+        let text = record.now.and_then(|_| record.text_at(at)).unwrap_or_default();
+        report.demand(FUTURE, sent.is_until(limit, text), at)?;
         report.demand(STALE, sent.plus_secs(self.max_age_s) >= now, at)
     }
 
     fn time(&self, record: &Record<'_>, at: NodeIndex) -> Option<Timestamp> {
-        let whole = match record.value(at)? {
-            Node::Static(StaticNode::I64(number)) => Some(number),
-            Node::Static(StaticNode::U64(number)) => i64::try_from(number).ok(),
-            _ => None,
-        };
         match self.timestamp_form {
             TimestampForm::Rfc3339 => Timestamp::from_rfc3339(record.text_at(at)?),
-            TimestampForm::UnixS => whole.map(Timestamp::from_secs),
-            TimestampForm::UnixMs => whole.map(Timestamp::from_millis),
+            TimestampForm::UnixS => record.whole_at(at).map(Timestamp::from_secs),
+            TimestampForm::UnixMs => record.whole_at(at).map(Timestamp::from_millis),
         }
     }
 
@@ -157,15 +155,11 @@ impl Custom {
     pub(super) fn facts(&self, record: &Record<'_>, _: &mut Scratch) -> Facts {
         let sent = record.node(TIMESTAMP).and_then(|at| self.time(record, at)).unwrap_or_default();
         let id = record.node(ID).and_then(|node| record.value(node));
+        let by_number = |id: i128| digest::identity(&[self.name.as_bytes(), b"number", &id.to_be_bytes()]);
         let identity = match id {
             Some(Node::String(id)) => Some(digest::identity(&[self.name.as_bytes(), b"text", id.as_bytes()])),
-            Some(Node::Static(StaticNode::I64(id))) => {
-                Some(digest::identity(&[self.name.as_bytes(), b"number", &i128::from(id).to_be_bytes()]))
-            }
-            Some(Node::Static(StaticNode::U64(id))) => {
-                Some(digest::identity(&[self.name.as_bytes(), b"number", &i128::from(id).to_be_bytes()]))
-            }
-            _ => None,
+            Some(Node::Static(StaticNode::U64(id))) => Some(by_number(id.into())),
+            id => id.and_then(whole).map(|id| by_number(id.into())),
         };
         Facts {
             identity,
@@ -242,10 +236,7 @@ impl Claim {
         match (nodes.get(at), &self.equals) {
             (Some(Node::String(text)), Constant::Text(wanted)) => text == wanted,
             (Some(Node::Static(StaticNode::Bool(flag))), Constant::Flag(wanted)) => flag == wanted,
-            (Some(Node::Static(StaticNode::I64(number))), Constant::Number(wanted)) => number == wanted,
-            (Some(Node::Static(StaticNode::U64(number))), Constant::Number(wanted)) => {
-                i64::try_from(*number) == Ok(*wanted)
-            }
+            (Some(node), Constant::Number(wanted)) => whole(*node) == Some(*wanted),
             _ => false,
         }
     }

@@ -67,6 +67,13 @@ impl<'a> Record<'a> {
         }
     }
 
+    /// A node's whole number, in any spelling of it: `1`, `1.0` and `1e0` are the same. Doubles count as far as they
+    /// tell integers apart.
+    #[must_use]
+    pub fn whole_at(&self, at: NodeIndex) -> Option<i64> {
+        whole(self.value(at)?)
+    }
+
     /// Whether a node is null.
     #[must_use]
     pub fn is_null(&self, at: NodeIndex) -> bool {
@@ -144,12 +151,8 @@ impl<'a> Record<'a> {
     #[must_use]
     pub fn first_inexact_integer(&self) -> Option<NodeIndex> {
         const SAFE_MAX: u64 = (1 << 53) - 1;
-        let wide_integer = |at: usize| {
-            let wide = self.tape.wide().iter().find(|wide| wide.node.0 as usize == at);
-            let text =
-                wide.and_then(|wide| self.payload.get(wide.start as usize..(wide.start + wide.len) as usize));
-            text.is_some_and(|text| !text.iter().any(|byte| matches!(byte, b'.' | b'e' | b'E')))
-        };
+        let wide_integer =
+            |at: usize| self.tape.wide().iter().any(|wide| wide.whole && wide.node.0 as usize == at);
         let inexact = self.tape.nodes().iter().enumerate().position(|(at, node)| match node {
             Node::Static(StaticNode::I64(number)) => number.unsigned_abs() > SAFE_MAX,
             Node::Static(StaticNode::U64(number)) => *number > SAFE_MAX,
@@ -157,5 +160,19 @@ impl<'a> Record<'a> {
             _ => false,
         });
         inexact.map(|at| NodeIndex(at as u32))
+    }
+}
+
+/// A node's whole number, in any spelling of it.
+#[must_use]
+pub(super) fn whole(node: Node<'_>) -> Option<i64> {
+    const EXACT_MAX: f64 = 9_007_199_254_740_991.0;
+    match node {
+        Node::Static(StaticNode::I64(number)) => Some(number),
+        Node::Static(StaticNode::U64(number)) => i64::try_from(number).ok(),
+        Node::Static(StaticNode::F64(number)) if number.fract() == 0.0 && number.abs() <= EXACT_MAX => {
+            Some(number as i64)
+        }
+        _ => None,
     }
 }

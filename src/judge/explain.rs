@@ -82,7 +82,10 @@ fn finding(format: Option<&Compiled>, failure: Failure, tape: Tape<'_>) -> Findi
         Finding { reason: failure.reason, at, rule: None, source: None, expected: None, found: None };
     let Some(format) = format else { return finding };
     let explanation = format.program().explain(failure, tape);
-    let found = if format.hides(&finding.at) { "(hidden)".to_owned() } else { explanation.found };
+    // A text in the place of an object may hold what its members would.
+    let hides =
+        format.hides(&finding.at) || (explanation.found.starts_with('"') && format.holds_hidden(&finding.at));
+    let found = if hides { "(hidden)".to_owned() } else { explanation.found };
     if let Some(rule) = failure.op.rule().and_then(|number| format.rules().get(usize::from(number))) {
         finding.rule = Some((rule.name.to_owned(), rule.text.to_owned()));
         finding.source = Some(rule.source);

@@ -146,6 +146,33 @@ fn check_says_what_it_did_not_check() {
     assert!(out.contains("source    reference") || out.contains("source    proposed"), "{out}");
 }
 
+/// What can be put into inputs, and a text in the place of an object that holds a credential, are not shown either.
+#[test]
+fn check_shows_no_value_that_may_be_secret() {
+    let dir = TempDir::new("check-secrets");
+    let asks = |input: &str| {
+        format!(
+            r#"{{"type":"needs_input","protocol_version":"1.0","sender_id":"CA","recipient_id":"ARCH","timestamp":"2026-03-03T12:00:00Z","task_id":"T","payload":{{"requested_inputs":[{{"id":"a","description":"d","sensitive":true,{input}}}]}}}}"#
+        )
+    };
+    let lines = [
+        asks(r#""type":"enum","options":["f00d","f00d"]"#),
+        asks(r#""type":"enum","options":"f00d""#),
+        asks(r#""type":"string","default":"f00d""#),
+        asks(r#""type":"number","default":["f00d"]"#),
+        r#"{"persona":"p","protocol_message":{},"envelope":{},"authentication":"f00d"}"#.to_owned(),
+        r#"{"sender_id":"CA","payload":"f00d"}"#.to_owned(),
+    ];
+    dir.write("in.ndjson", lines.join("\n"));
+    let input = dir.path().join("in.ndjson").to_string_lossy().into_owned();
+    for profile in ["page", "strict", "lenient"] {
+        for form in [&[][..], &["--json"]] {
+            let (_, out, err) = run(&[&["check", "--profile", profile, &input], form].concat());
+            assert!(out.contains("(hidden)") && !out.contains("f00d") && !err.contains("f00d"), "{out}{err}");
+        }
+    }
+}
+
 /// Attachments are compared with the files below a directory, and nothing outside of it is read.
 #[test]
 fn attachments_are_looked_up_below_their_root() {

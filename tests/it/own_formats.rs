@@ -144,6 +144,39 @@ fn time_and_signature_are_checked() {
 }
 
 #[test]
+fn whole_numbers_count_in_any_spelling_and_days_must_be_of_the_calendar() {
+    let section = "[format.numbered]\nschema = \"open.json\"\ndetect = { member = \"v\", equals = 1 }\nid = \"/id\"\n\
+                   timestamp = \"/at\"\ntimestamp_form = \"unix_s\"\n\
+                   [format.dated]\nschema = \"open.json\"\ndetect = { member = \"v\", equals = 2 }\ntimestamp = \"/at\"\n";
+    let dir = workspace("own-numbers", section);
+    dir.write("open.json", "{}");
+    let lines = [
+        r#"{"v":1,"id":7,"at":1772539200}"#,
+        r#"{"v":1.0,"id":7.0,"at":1772539200.0}"#,
+        r#"{"v":10e-1,"id":18446744073709551615,"at":1.7725392e9}"#,
+        r#"{"v":1,"id":7.5,"at":1772539200}"#,
+        r#"{"v":1,"id":7,"at":1772539200.5}"#,
+        r#"{"v":true,"id":7,"at":1772539200}"#,
+        r#"{"v":2,"at":"2026-03-03T12:00:00Z"}"#,
+        r#"{"v":2,"at":"2026-02-31T12:00:00Z"}"#,
+        r#"{"v":2,"at":"2026-03-03T11:59:60Z"}"#,
+    ];
+    let wanted = [
+        ("ok", "numbered"),
+        ("ok", "numbered"),
+        ("ok", "numbered"),
+        ("missing-field", "numbered"),
+        ("bad-format", "numbered"),
+        ("unknown-format", "-"),
+        ("ok", "dated"),
+        ("bad-format", "dated"),
+        ("bad-format", "dated"),
+    ];
+    let clock = ["--as-of", "2026-03-03T12:00:00Z"];
+    assert_eq!(reasons(&dir, &lines.join("\n"), &clock), pairs(&wanted));
+}
+
+#[test]
 fn errors_name_file_key_found_and_allowed() {
     let error = |name: &str, section: &str, schema: &str| {
         let dir = workspace(name, section);
@@ -165,7 +198,7 @@ fn errors_name_file_key_found_and_allowed() {
     let err = error("own-e6", &format!("{ORDERS}[limits]\nschema_ops_max = 1\n"), SCHEMA);
     assert!(err.contains("order.json") && err.contains('1'), "{err}");
     let err = error("own-e7", &format!("{ORDERS}[rules]\nformat = \"order\"\n"), SCHEMA);
-    assert!(err.contains("`rules.format`: found `order`") && err.contains("orders"), "{err}");
+    assert!(err.contains("tollgate.toml: `rules.format`: found `order`") && err.contains("orders"), "{err}");
     let err = error("own-e8", &format!("{ORDERS}signature = \"/body/tag\"\n"), SCHEMA);
     assert!(err.contains("`signature` together with `signature_key`"), "{err}");
     let topics = "[topic_formats]\na = \"agh\"\n[format.orders]\nschema = \"order.json\"\ndetect = { topic = \"a\" }\n\

@@ -10,6 +10,7 @@ mod secret;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) use cache::Cache;
+pub(crate) use secret::SECRET_BYTES_MAX;
 pub use secret::{Encoding, KeyError, Secret};
 
 use crate::clock::Timestamp;

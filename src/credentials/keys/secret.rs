@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
 /// A secret is never longer than this; whoever names a log file by mistake hears of it.
-const SECRET_BYTES_MAX: usize = 4096;
+pub(crate) const SECRET_BYTES_MAX: usize = 4096;
 
 /// How a secret is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -300,9 +300,12 @@ impl Olympus {
     }
 
     fn check_time<O: Observer>(&self, record: &Record<'_>, report: &mut Report<'_, O>) -> ControlFlow<()> {
-        let sent = record.text(TIMESTAMP).and_then(Timestamp::from_rfc3339);
-        let (Some(sent), Some(now)) = (sent, record.now) else { return ControlFlow::Continue(()) };
-        report.demand(FUTURE, sent <= now.plus_secs(self.max_skew_s), record.place(TIMESTAMP))?;
+        let text = record.text(TIMESTAMP).unwrap_or_default();
+        let (Some(sent), Some(now)) = (Timestamp::from_rfc3339(text), record.now) else {
+            return ControlFlow::Continue(());
+        };
+        let limit = now.plus_secs(self.max_skew_s);
+        report.demand(FUTURE, sent.is_until(limit, text), record.place(TIMESTAMP))?;
         report.demand(STALE, sent.plus_secs(self.max_age_s) >= now, record.place(TIMESTAMP))
     }
 }
