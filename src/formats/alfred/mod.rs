@@ -259,13 +259,26 @@ impl Alfred {
             report.unchecked(SIGNATURE);
             return ControlFlow::Continue(());
         }
+        let now = time_of(record, message);
+        let agent_id = message.source.agent.text;
+        let own = match message.tenant_id {
+            // A key of one tenant goes by the effective tenant; a token that has just been verified is remembered.
+            None if self.keys.depend_on_tenant(agent_id) => {
+                let verifier = self.verifier.as_ref();
+                let claims =
+                    verifier.and_then(|verifier| verifier.verify(message.auth_token.text, now, scratch).ok());
+                let tenant = claims.and_then(|claims| claims.tenant().ok().flatten());
+                self.keys.own(agent_id, tenant.unwrap_or_default())
+            }
+            tenant => self.keys.own(agent_id, tenant.map_or("", |tenant| tenant.text)),
+        };
         let envelope = mac::Alfred {
             tenant_id: message.tenant_id.map_or("", |tenant| tenant.text),
-            agent_id: message.source.agent.text,
+            agent_id,
             service_id: message.source.service.map_or("", |service| service.text),
             signature: message.signature_at,
+            own,
         };
-        let now = time_of(record, message);
         match mac::verify_alfred(
             &self.keys,
             record.tape,
