@@ -393,6 +393,18 @@ impl Compiled {
         })
     }
 
+    /// Whether the object at a pointer is one that values which must not be shown stand in: whatever stands there instead
+    /// of an object may be such a value itself.
+    #[must_use]
+    pub fn hides_within(&self, pointer: &str) -> bool {
+        self.hidden.iter().any(|hidden| {
+            let mut wanted = hidden.split('/');
+            pointer
+                .split('/')
+                .all(|token| wanted.next().is_some_and(|wanted| wanted == "*" || wanted == token))
+        })
+    }
+
     pub(super) fn claim(&self) -> &Claim {
         &self.claim
     }

@@ -4,7 +4,7 @@
 use super::{AllFailures, Binding, Input, Judge, NoWatch, Payload, Rules};
 use crate::formats::{Compiled, Rule, Source};
 use crate::program::Failure;
-use crate::tape::Tape;
+use crate::tape::{Node, Tape};
 use crate::verdict::{Reason, Verdict};
 
 /// LIMIT: failures that are listed; a hostile envelope can have one per byte.
@@ -82,7 +82,9 @@ fn finding(format: Option<&Compiled>, failure: Failure, tape: Tape<'_>) -> Findi
         Finding { reason: failure.reason, at, rule: None, source: None, expected: None, found: None };
     let Some(format) = format else { return finding };
     let explanation = format.program().explain(failure, tape);
-    let found = if format.hides(&finding.at) { "(hidden)".to_owned() } else { explanation.found };
+    let is_object = matches!(tape.nodes().get(failure.at.0 as usize), Some(Node::Object { .. }));
+    let hidden = format.hides(&finding.at) || (!is_object && format.hides_within(&finding.at));
+    let found = if hidden { "(hidden)".to_owned() } else { explanation.found };
     if let Some(rule) = failure.op.rule().and_then(|number| format.rules().get(usize::from(number))) {
         finding.rule = Some((rule.name.to_owned(), rule.text.to_owned()));
         finding.source = Some(rule.source);

@@ -141,6 +141,20 @@ fn check_says_what_it_did_not_check() {
     assert!(out.contains("source    reference") || out.contains("source    proposed"), "{out}");
 }
 
+/// What stands in the place of an object with credentials may be one; it is not shown either.
+#[test]
+fn check_shows_nothing_where_credentials_should_be() {
+    let dir = TempDir::new("credentials");
+    for security in [r#""s3cret""#, r#"["s3cret"]"#, r#"{"auth_token":["s3cret"]}"#] {
+        let envelope = format!(r#"{{"envelope":{{"security":{security}}},"message":{{}}}}"#);
+        let envelope = dir.write("envelope.json", envelope);
+        let (code, out, _) = run(&["check", "--format", "alfred", envelope.to_str().unwrap()]);
+        assert_eq!(code, Some(1), "{out}");
+        assert!(out.contains("/envelope/security"), "{out}");
+        assert!(!out.contains("s3cret"), "{out}");
+    }
+}
+
 /// Attachments are compared with the files below a directory, and nothing outside of it is read.
 #[test]
 fn attachments_are_looked_up_below_their_root() {

@@ -113,13 +113,23 @@ impl StoredClaims {
         claims
     }
 
-    /// The checks that depend on the time, in their order, and the outcome of the others.
+    /// All checks, in their order.
     pub(super) fn check(&self, rules: &TokenRules, now: Timestamp) -> Result<(), JwtError> {
-        let latest = later(now, rules.leeway_s);
-        let Time::At(expires) = self.expires else { return Err(JwtError::Claims) };
-        if now >= later(expires, rules.leeway_s) {
+        if self.has_expired(rules, now) {
             return Err(JwtError::Expired);
         }
+        if self.fit(rules, now) { Ok(()) } else { Err(JwtError::Claims) }
+    }
+
+    /// Whether `exp` has passed; one that is absent or no number has not, and does not fit either.
+    pub(super) fn has_expired(&self, rules: &TokenRules, now: Timestamp) -> bool {
+        matches!(self.expires, Time::At(expires) if now >= later(expires, rules.leeway_s))
+    }
+
+    /// The other checks that depend on the time, and the outcome of those that do not.
+    pub(super) fn fit(&self, rules: &TokenRules, now: Timestamp) -> bool {
+        let latest = later(now, rules.leeway_s);
+        let Time::At(expires) = self.expires else { return false };
         let starts_well = match self.not_before {
             Time::Absent => true,
             Time::NotANumber => false,
@@ -127,7 +137,7 @@ impl StoredClaims {
         };
         let issued_well = !rules.iat_required
             || matches!(self.issued, Time::At(issued) if issued <= latest && expires <= later(issued, rules.lifetime_s_max));
-        if starts_well && self.names_fit && issued_well { Ok(()) } else { Err(JwtError::Claims) }
+        starts_well && self.names_fit && issued_well
     }
 
     /// When the token ends; `None` comes before every time.

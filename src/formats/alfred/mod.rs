@@ -92,8 +92,8 @@ const TOKEN_RULES: [RuleId; 10] = [
     TENANT_NAMED,
 ];
 
-/// Rules about what a token says, once it holds.
-const CLAIM_RULES: [RuleId; 4] = [TOKEN_SUBJECT, RIGHTS, TENANT, TENANT_NAMED];
+/// Rules about what a token says, once its signature holds.
+const CLAIM_RULES: [RuleId; 6] = [TOKEN_EXPIRED, TOKEN_CLAIMS, TOKEN_SUBJECT, RIGHTS, TENANT, TENANT_NAMED];
 
 /// Rules that need the registry.
 const REGISTRY_RULES: [RuleId; 4] = [REGISTERED, SERVICE, ACTIVE, INTENT_SERVED];
@@ -223,26 +223,35 @@ impl Alfred {
             return ControlFlow::Continue(());
         };
         let token = message.auth_token;
-        match verifier.verify(token.text, time_of(record, message), scratch) {
-            Ok(claims) => granted(message, claims, report),
+        let claims = match verifier.authentic(token.text, scratch) {
+            Ok(claims) => claims,
             Err(error) => {
                 let rule = match error {
                     JwtError::Malformed => TOKEN,
                     JwtError::Algorithm => TOKEN_ALGORITHM,
                     JwtError::Key => TOKEN_KEY,
-                    JwtError::Signature => TOKEN_SIGNATURE,
-                    JwtError::Expired => TOKEN_EXPIRED,
-                    JwtError::Claims => TOKEN_CLAIMS,
+                    JwtError::Signature | JwtError::Expired | JwtError::Claims => TOKEN_SIGNATURE,
                 };
                 if !report.wants(rule) {
-                    // Whoever switches off a rule of tokens knows nothing of what they say.
+                    // Whoever lets tokens pass that nobody signed knows nothing of what they say.
                     for rule in CLAIM_RULES {
                         report.unchecked(rule);
                     }
                 }
-                report.broken(rule, token.at)
+                return report.broken(rule, token.at);
             }
-        }
+        };
+        // Where these two are switched off, the token is still somebody's, and for nobody else to use.
+        let now = time_of(record, message);
+        report.demand(TOKEN_EXPIRED, !verifier.has_expired(claims, now), token.at)?;
+        report.demand(TOKEN_CLAIMS, verifier.fits(claims, now), token.at)?;
+        granted(message, claims, report)
+    }
+
+    /// The tenant that the token names, if its signature holds; a token that was verified before is remembered.
+    fn claimed_tenant<'s>(&self, message: &Message<'_>, scratch: &'s mut Scratch) -> Option<&'s str> {
+        let claims = self.verifier.as_ref()?.authentic(message.auth_token.text, scratch).ok()?;
+        claims.tenant().ok().flatten()
     }
 
     fn signature<O: Observer>(
@@ -262,13 +271,9 @@ impl Alfred {
         let now = time_of(record, message);
         let agent_id = message.source.agent.text;
         let own = match message.tenant_id {
-            // A key of one tenant goes by the effective tenant; a token that has just been verified is remembered.
+            // A key of one tenant goes by the effective tenant.
             None if self.keys.depend_on_tenant(agent_id) => {
-                let verifier = self.verifier.as_ref();
-                let claims =
-                    verifier.and_then(|verifier| verifier.verify(message.auth_token.text, now, scratch).ok());
-                let tenant = claims.and_then(|claims| claims.tenant().ok().flatten());
-                self.keys.own(agent_id, tenant.unwrap_or_default())
+                self.keys.own(agent_id, self.claimed_tenant(message, scratch).unwrap_or_default())
             }
             tenant => self.keys.own(agent_id, tenant.map_or("", |tenant| tenant.text)),
         };
