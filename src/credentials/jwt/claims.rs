@@ -19,8 +19,8 @@ pub(super) struct StoredClaims {
     expires: Time,
     not_before: Time,
     issued: Time,
-    /// Whether issuer and audience are the right ones.
-    names_fit: bool,
+    issuer_fits: bool,
+    audience_fits: bool,
 }
 
 /// A claim that should be a number of seconds.
@@ -64,6 +64,18 @@ impl<'a> Claims<'a> {
         })
     }
 
+    /// Whether the issuer is the one of the rules, where they name one.
+    #[must_use]
+    pub fn issuer_fits(self) -> bool {
+        self.0.issuer_fits
+    }
+
+    /// Whether the audience is or holds the one of the rules, where they name one.
+    #[must_use]
+    pub fn audience_fits(self) -> bool {
+        self.0.audience_fits
+    }
+
     /// Whether `role` is exactly `admin`.
     #[must_use]
     pub fn is_admin(self) -> bool {
@@ -102,7 +114,7 @@ impl StoredClaims {
                 _ => {}
             }
         }
-        claims.names_fit = issuer_fits && audience_fits;
+        (claims.issuer_fits, claims.audience_fits) = (issuer_fits, audience_fits);
         claims.text = notes.text.into();
         claims.rights = notes.rights.into();
         claims.subject = sub.or(agent_id);
@@ -118,7 +130,8 @@ impl StoredClaims {
         if self.has_expired(rules, now) {
             return Err(JwtError::Expired);
         }
-        if self.fit(rules, now) { Ok(()) } else { Err(JwtError::Claims) }
+        let fits = self.times_fit(rules, now) && self.issuer_fits && self.audience_fits;
+        if fits { Ok(()) } else { Err(JwtError::Claims) }
     }
 
     /// Whether `exp` has passed; one that is absent or no number has not, and does not fit either.
@@ -126,8 +139,8 @@ impl StoredClaims {
         matches!(self.expires, Time::At(expires) if now >= later(expires, rules.leeway_s))
     }
 
-    /// The other checks that depend on the time, and the outcome of those that do not.
-    pub(super) fn fit(&self, rules: &TokenRules, now: Timestamp) -> bool {
+    /// The other checks that depend on the time.
+    pub(super) fn times_fit(&self, rules: &TokenRules, now: Timestamp) -> bool {
         let latest = later(now, rules.leeway_s);
         let Time::At(expires) = self.expires else { return false };
         let starts_well = match self.not_before {
@@ -137,7 +150,7 @@ impl StoredClaims {
         };
         let issued_well = !rules.iat_required
             || matches!(self.issued, Time::At(issued) if issued <= latest && expires <= later(issued, rules.lifetime_s_max));
-        starts_well && self.names_fit && issued_well
+        starts_well && issued_well
     }
 
     /// When the token ends; `None` comes before every time.

@@ -117,10 +117,10 @@ impl Verifier {
         claims.0.has_expired(&self.rules, now)
     }
 
-    /// Whether issuer, audience and times are as they must be at `now`, but for an `exp` that has passed.
+    /// Whether the times are as they must be at `now`, but for an `exp` that has passed.
     #[must_use]
-    pub fn fits(&self, claims: Claims<'_>, now: Timestamp) -> bool {
-        claims.0.fit(&self.rules, now)
+    pub fn times_fit(&self, claims: Claims<'_>, now: Timestamp) -> bool {
+        claims.0.times_fit(&self.rules, now)
     }
 
     /// The claims of a token whose signature holds, whatever they say; the other checks are for the caller to make.

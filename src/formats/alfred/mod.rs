@@ -58,7 +58,11 @@ rules! {
     TOKEN_EXPIRED "token-expired" JwtExpired Page [page strict lenient]
         "the token has not expired (`leeway_s`)" needs "jwks";
     TOKEN_CLAIMS "token-claims" JwtClaims Reference [page strict lenient]
-        "issuer, audience and times of the token are right; in strict also its lifetime" needs "jwks";
+        "the times of the token are right; in strict also its lifetime" needs "jwks";
+    TOKEN_ISSUER "token-issuer" JwtClaims Reference [page strict lenient]
+        "the token is of the issuer (`issuer`)" needs "issuer";
+    TOKEN_AUDIENCE "token-audience" JwtClaims Reference [page strict lenient]
+        "the token is for the audience (`audience`)" needs "audience";
     TOKEN_SUBJECT "token-subject" JwtSubject Page [page strict lenient]
         "the token is the source agent's" needs "jwks";
     RIGHTS "rights" NotAuthorised Proposed [strict lenient]
@@ -79,13 +83,15 @@ rules! {
 pub(super) const HIDDEN: &[&str] = &["/envelope/security/auth_token", "/envelope/security/signature"];
 
 /// Rules that need the public keys of tokens.
-const TOKEN_RULES: [RuleId; 10] = [
+const TOKEN_RULES: [RuleId; 12] = [
     TOKEN,
     TOKEN_ALGORITHM,
     TOKEN_KEY,
     TOKEN_SIGNATURE,
     TOKEN_EXPIRED,
     TOKEN_CLAIMS,
+    TOKEN_ISSUER,
+    TOKEN_AUDIENCE,
     TOKEN_SUBJECT,
     RIGHTS,
     TENANT,
@@ -93,7 +99,8 @@ const TOKEN_RULES: [RuleId; 10] = [
 ];
 
 /// Rules about what a token says, once its signature holds.
-const CLAIM_RULES: [RuleId; 6] = [TOKEN_EXPIRED, TOKEN_CLAIMS, TOKEN_SUBJECT, RIGHTS, TENANT, TENANT_NAMED];
+const CLAIM_RULES: [RuleId; 8] =
+    [TOKEN_EXPIRED, TOKEN_CLAIMS, TOKEN_ISSUER, TOKEN_AUDIENCE, TOKEN_SUBJECT, RIGHTS, TENANT, TENANT_NAMED];
 
 /// Rules that need the registry.
 const REGISTRY_RULES: [RuleId; 4] = [REGISTERED, SERVICE, ACTIVE, INTENT_SERVED];
@@ -130,6 +137,13 @@ impl BuiltIn for Alfred {
         }
         if self.verifier.is_none() {
             lacks = TOKEN_RULES.into_iter().fold(lacks, RuleSet::with);
+        }
+        // Any issuer and any audience would do; nobody should have that without knowing.
+        if self.knobs.issuer.is_empty() {
+            lacks = lacks.with(TOKEN_ISSUER);
+        }
+        if self.knobs.audience.is_empty() {
+            lacks = lacks.with(TOKEN_AUDIENCE);
         }
         if self.has_keys { lacks } else { lacks.with(SIGNATURE) }
     }
@@ -241,10 +255,20 @@ impl Alfred {
                 return report.broken(rule, token.at);
             }
         };
-        // Where these two are switched off, the token is still somebody's, and for nobody else to use.
+        // Where these are switched off, the token is still somebody's, and for nobody else to use.
         let now = time_of(record, message);
         report.demand(TOKEN_EXPIRED, !verifier.has_expired(claims, now), token.at)?;
-        report.demand(TOKEN_CLAIMS, verifier.fits(claims, now), token.at)?;
+        report.demand(TOKEN_CLAIMS, verifier.times_fit(claims, now), token.at)?;
+        for (rule, wanted, fits) in [
+            (TOKEN_ISSUER, &self.knobs.issuer, claims.issuer_fits()),
+            (TOKEN_AUDIENCE, &self.knobs.audience, claims.audience_fits()),
+        ] {
+            if wanted.is_empty() {
+                report.unchecked(rule);
+            } else {
+                report.demand(rule, fits, token.at)?;
+            }
+        }
         granted(message, claims, report)
     }
 
