@@ -82,8 +82,10 @@ fn finding(format: Option<&Compiled>, failure: Failure, tape: Tape<'_>) -> Findi
         Finding { reason: failure.reason, at, rule: None, source: None, expected: None, found: None };
     let Some(format) = format else { return finding };
     let explanation = format.program().explain(failure, tape);
-    let is_object = matches!(tape.nodes().get(failure.at.0 as usize), Some(Node::Object { .. }));
-    let hidden = format.hides(&finding.at) || (!is_object && format.hides_within(&finding.at));
+    // Of objects and arrays no content is shown.
+    let node = tape.nodes().get(failure.at.0 as usize);
+    let is_container = matches!(node, Some(Node::Object { .. } | Node::Array { .. }));
+    let hidden = format.hides(&finding.at) || (!is_container && format.hides_within(&finding.at));
     let found = if hidden { "(hidden)".to_owned() } else { explanation.found };
     if let Some(rule) = failure.op.rule().and_then(|number| format.rules().get(usize::from(number))) {
         finding.rule = Some((rule.name.to_owned(), rule.text.to_owned()));

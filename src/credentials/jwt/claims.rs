@@ -19,8 +19,14 @@ pub(super) struct StoredClaims {
     expires: Time,
     not_before: Time,
     issued: Time,
-    issuer_fits: bool,
-    audience_fits: bool,
+    names: NamesFit,
+}
+
+/// Whether the names are the ones of the rules, where those name one.
+#[derive(Clone, Copy, Debug, Default)]
+struct NamesFit {
+    issuer: bool,
+    audience: bool,
 }
 
 /// A claim that should be a number of seconds.
@@ -67,13 +73,13 @@ impl<'a> Claims<'a> {
     /// Whether the issuer is the one of the rules, where they name one.
     #[must_use]
     pub fn issuer_fits(self) -> bool {
-        self.0.issuer_fits
+        self.0.names.issuer
     }
 
     /// Whether the audience is or holds the one of the rules, where they name one.
     #[must_use]
     pub fn audience_fits(self) -> bool {
-        self.0.audience_fits
+        self.0.names.audience
     }
 
     /// Whether `role` is exactly `admin`.
@@ -114,7 +120,7 @@ impl StoredClaims {
                 _ => {}
             }
         }
-        (claims.issuer_fits, claims.audience_fits) = (issuer_fits, audience_fits);
+        claims.names = NamesFit { issuer: issuer_fits, audience: audience_fits };
         claims.text = notes.text.into();
         claims.rights = notes.rights.into();
         claims.subject = sub.or(agent_id);
@@ -130,7 +136,7 @@ impl StoredClaims {
         if self.has_expired(rules, now) {
             return Err(JwtError::Expired);
         }
-        let fits = self.times_fit(rules, now) && self.issuer_fits && self.audience_fits;
+        let fits = self.times_fit(rules, now) && self.names.issuer && self.names.audience;
         if fits { Ok(()) } else { Err(JwtError::Claims) }
     }
 
