@@ -153,7 +153,7 @@ struct Signer {
     scheme: SignScheme,
     olympus: OlympusKeys,
     alfred: AlfredKeys,
-    /// A key that waits for the session or agent of the next envelope, whose key it is.
+    /// A key that waits for the session of the next envelope, whose key it is; or that of every envelope's agent.
     waiting: Option<KeyRing>,
     parser: Parser,
     duplicates: program::Scratch,
@@ -198,6 +198,8 @@ impl Signer {
                 SignScheme::AghCapability | SignScheme::AghDirectId => signer.make(tape, payload)?,
                 _ => return signer.verify_mac(tape, payload, found),
             };
+            // Receivers compare digests without the white space around them.
+            let found = if signer.scheme == SignScheme::AghCapability { found.trim() } else { found };
             if found == expected {
                 Ok(())
             } else {
@@ -235,7 +237,7 @@ impl Signer {
                 sign_olympus(scheme, &self.olympus, tape, payload, &parts, now, &mut self.scratch)
             }
             SignScheme::Alfred => {
-                let parts = self.alfred_parts(tape)?;
+                let parts = Alfred { own: self.waiting.as_ref(), ..alfred(tape)? };
                 sign_alfred(&self.alfred, tape, payload, &parts, now, &mut self.scratch)
             }
             SignScheme::AghCapability => {
@@ -246,7 +248,13 @@ impl Signer {
             SignScheme::AghDirectId => {
                 let [workspace, channel, from, to] =
                     ["workspace_id", "channel", "from", "to"].map(|name| text(tape, &[name]));
-                Ok(digest::direct_id(workspace?, channel?, from?, to?))
+                let (from, to) = (from?, to?);
+                if from.trim() == to.trim() {
+                    return Err(anyhow!(
+                        "/to: found the sender, allowed: another peer, to share a room with"
+                    ));
+                }
+                Ok(digest::direct_id(workspace?, channel?, from, to))
             }
         };
         made.map_err(explain)
@@ -255,7 +263,7 @@ impl Signer {
     fn verify_mac(&mut self, tape: Tape<'_>, payload: &[u8], found: &str) -> anyhow::Result<()> {
         let now = Timestamp::default();
         let verified = if self.scheme == SignScheme::Alfred {
-            let parts = self.alfred_parts(tape)?;
+            let parts = Alfred { own: self.waiting.as_ref(), ..alfred(tape)? };
             verify_alfred(&self.alfred, tape, payload, &parts, found, now, &mut self.scratch)
         } else {
             let parts = olympus(tape)?;
@@ -272,22 +280,20 @@ impl Signer {
         rebind(sessions, &mut self.waiting, parts.session_id);
         if self.scheme == SignScheme::OlympusV1 { OlympusScheme::V1 } else { OlympusScheme::V2 }
     }
+}
 
-    /// The parts; the agent of the envelope gets the key, if it is an agent's.
-    fn alfred_parts<'a>(&mut self, tape: Tape<'a>) -> anyhow::Result<Alfred<'a>> {
-        let security = ["envelope", "security"];
-        let source = |name| text(tape, &["envelope", "routing", "source", name]);
-        let security = find(tape, &security)?;
-        let tenant = member(tape, security, "tenant_id").and_then(|node| tape.nodes().get(node.0 as usize));
-        let parts = Alfred {
-            tenant_id: if let Some(Node::String(tenant)) = tenant { tenant } else { "" },
-            agent_id: source("agent_id")?,
-            service_id: source("service_id")?,
-            signature: member(tape, security, "signature"),
-        };
-        rebind(&mut self.alfred.agents, &mut self.waiting, parts.agent_id);
-        Ok(parts)
-    }
+/// What the signature of an Alfred envelope depends on.
+fn alfred(tape: Tape<'_>) -> anyhow::Result<Alfred<'_>> {
+    let source = |name| text(tape, &["envelope", "routing", "source", name]);
+    let security = find(tape, &["envelope", "security"])?;
+    let tenant = member(tape, security, "tenant_id").and_then(|node| tape.nodes().get(node.0 as usize));
+    Ok(Alfred {
+        tenant_id: if let Some(Node::String(tenant)) = tenant { tenant } else { "" },
+        agent_id: source("agent_id")?,
+        service_id: source("service_id")?,
+        signature: member(tape, security, "signature"),
+        own: None,
+    })
 }
 
 /// Gives the one key that there is to whom this envelope is from.

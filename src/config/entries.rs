@@ -171,13 +171,15 @@ pub struct AgentEntry {
     pub status: AgentStatus,
     /// Keys of its own for signatures, instead of derived ones.
     pub mac_keys: SecretKeys,
+    /// Such keys that are good in one tenant alone, by tenant.
+    pub tenant_mac_keys: BTreeMap<String, SecretKeys>,
 }
 
 impl Entry for AgentEntry {
     fn read(value: &Value, within: &str, place: &mut Place<'_>) -> Option<Self> {
-        let table =
-            table_of(value, within, "a table with `services`, `intents`, `status`, `mac_key`", place)?;
-        known_names(table, &["services", "intents", "status", "mac_key"], within, place)?;
+        let members = "a table with `services`, `intents`, `status`, `mac_key`, `tenant_mac_keys`";
+        let table = table_of(value, within, members, place)?;
+        known_names(table, &["services", "intents", "status", "mac_key", "tenant_mac_keys"], within, place)?;
         let status = match table.get("status").map(|status| status.as_str()) {
             None | Some(Some("active")) => AgentStatus::Active,
             Some(Some("inactive")) => AgentStatus::Inactive,
@@ -191,11 +193,20 @@ impl Entry for AgentEntry {
             Some(key) => Entry::read(key, &format!("{within}.mac_key"), place)?,
             None => SecretKeys::default(),
         };
+        let mut tenant_mac_keys = BTreeMap::new();
+        if let Some(tenants) = table.get("tenant_mac_keys") {
+            let within = format!("{within}.tenant_mac_keys");
+            for (tenant, keys) in table_of(tenants, &within, "a table of keys by tenant", place)? {
+                let within = format!("{within}.{}", quote(tenant));
+                tenant_mac_keys.insert(tenant.clone(), Entry::read(keys, &within, place)?);
+            }
+        }
         Some(Self {
             services: texts_of(table, "services", within, place)?,
             intents: texts_of(table, "intents", within, place)?,
             status,
             mac_keys,
+            tenant_mac_keys,
         })
     }
 
@@ -206,8 +217,14 @@ impl Entry for AgentEntry {
             AgentStatus::Maintenance => "maintenance",
         };
         let key = if self.mac_keys.0.is_empty() { "" } else { ", mac_key = \"(hidden)\"" };
+        let tenants: Vec<_> =
+            self.tenant_mac_keys.keys().map(|tenant| format!("{} = \"(hidden)\"", quote(tenant))).collect();
+        let tenants = match tenants.as_slice() {
+            [] => String::new(),
+            tenants => format!(", tenant_mac_keys = {{ {} }}", tenants.join(", ")),
+        };
         format!(
-            "{{ services = {}, intents = {}, status = \"{status}\"{key} }}",
+            "{{ services = {}, intents = {}, status = \"{status}\"{key}{tenants} }}",
             self.services.show(),
             self.intents.show()
         )

@@ -177,7 +177,33 @@ pub struct AlfredKeys {
     /// Master keys, from which each agent's key is derived.
     pub masters: KeyRing,
     /// Agents that have keys of their own, by `agent_id`; these are used as they are, instead of the masters.
-    pub agents: HashMap<Box<str>, KeyRing>,
+    pub agents: HashMap<Box<str>, AgentKeys>,
+}
+
+/// The keys that an agent has of its own.
+#[derive(Debug, Default)]
+pub struct AgentKeys {
+    /// Keys for all tenants that have none of their own; may be empty.
+    pub others: KeyRing,
+    /// Keys that are good in one tenant alone: agents of two tenants may share a name.
+    pub tenants: HashMap<Box<str>, KeyRing>,
+}
+
+impl AlfredKeys {
+    /// The keys that an agent has of its own in a tenant: the effective one, which is the token's where the envelope
+    /// names none. Nothing means that its key is derived from the masters.
+    #[must_use]
+    pub fn own(&self, agent_id: &str, tenant: &str) -> Option<&KeyRing> {
+        let agent = self.agents.get(agent_id)?;
+        let others = Some(&agent.others).filter(|others| !others.is_empty());
+        agent.tenants.get(tenant).or(others)
+    }
+
+    /// Whether an agent has keys that depend on the tenant.
+    #[must_use]
+    pub fn depend_on_tenant(&self, agent_id: &str) -> bool {
+        self.agents.get(agent_id).is_some_and(|agent| !agent.tenants.is_empty())
+    }
 }
 
 /// What the signature of an Alfred envelope depends on; the texts are as they stand in the envelope.
@@ -191,6 +217,8 @@ pub struct Alfred<'a> {
     pub service_id: &'a str,
     /// The value of `envelope.security.signature`, where there is one.
     pub signature: Option<NodeIndex>,
+    /// What [`AlfredKeys::own`] gave for the agent.
+    pub own: Option<&'a KeyRing>,
 }
 
 /// Verifies an Alfred signature.
@@ -229,8 +257,11 @@ pub fn sign_alfred(
 }
 
 impl<'a> Alfred<'a> {
-    pub(super) fn ring<'k>(&self, keys: &'k AlfredKeys) -> Result<(&'k KeyRing, Derivation<'a>), MacError> {
-        if let Some(ring) = keys.agents.get(self.agent_id) {
+    pub(super) fn ring<'k>(&self, keys: &'k AlfredKeys) -> Result<(&'k KeyRing, Derivation<'a>), MacError>
+    where
+        'a: 'k,
+    {
+        if let Some(ring) = self.own {
             return Ok((ring, Derivation::Plain));
         }
         let info: [&[u8]; 4] =

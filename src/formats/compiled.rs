@@ -398,9 +398,10 @@ impl Compiled {
         })
     }
 
-    /// Whether hidden values stand below a pointer, or would, if a container stood there.
+    /// Whether the object at a pointer is one that values which must not be shown stand in: whatever stands there instead
+    /// of an object may be such a value itself.
     #[must_use]
-    pub fn holds_hidden(&self, pointer: &str) -> bool {
+    pub fn hides_within(&self, pointer: &str) -> bool {
         self.hidden.iter().any(|hidden| {
             let mut wanted = hidden.split('/');
             pointer

@@ -4,7 +4,7 @@
 use super::{AllFailures, Binding, Input, Judge, NoWatch, Payload, Rules};
 use crate::formats::{Compiled, Rule, Source};
 use crate::program::Failure;
-use crate::tape::Tape;
+use crate::tape::{Node, Tape};
 use crate::verdict::{Reason, Verdict};
 
 /// LIMIT: failures that are listed; a hostile envelope can have one per byte.
@@ -82,10 +82,11 @@ fn finding(format: Option<&Compiled>, failure: Failure, tape: Tape<'_>) -> Findi
         Finding { reason: failure.reason, at, rule: None, source: None, expected: None, found: None };
     let Some(format) = format else { return finding };
     let explanation = format.program().explain(failure, tape);
-    // A text in the place of an object may hold what its members would.
-    let hides =
-        format.hides(&finding.at) || (explanation.found.starts_with('"') && format.holds_hidden(&finding.at));
-    let found = if hides { "(hidden)".to_owned() } else { explanation.found };
+    // Of objects and arrays no content is shown.
+    let node = tape.nodes().get(failure.at.0 as usize);
+    let is_container = matches!(node, Some(Node::Object { .. } | Node::Array { .. }));
+    let hidden = format.hides(&finding.at) || (!is_container && format.hides_within(&finding.at));
+    let found = if hidden { "(hidden)".to_owned() } else { explanation.found };
     if let Some(rule) = failure.op.rule().and_then(|number| format.rules().get(usize::from(number))) {
         finding.rule = Some((rule.name.to_owned(), rule.text.to_owned()));
         finding.source = Some(rule.source);

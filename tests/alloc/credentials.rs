@@ -59,6 +59,7 @@ fn check_all(keys: &Keys, tape: Tape<'_>, payload: &[u8], scratch: &mut Scratch)
             agent_id: text(tape, &["envelope", "routing", "source", "agent_id"]),
             service_id: text(tape, &["envelope", "routing", "source", "service_id"]),
             signature: at(tape, &["envelope", "security", "signature"]),
+            own: None,
         };
         let signature = text(tape, &["envelope", "security", "signature"]);
         held +=

@@ -173,6 +173,45 @@ fn check_shows_no_value_that_may_be_secret() {
     }
 }
 
+/// Tokens of any issuer, for any audience, are nothing that strict has without being told.
+#[test]
+fn strict_wants_an_issuer_and_an_audience() {
+    let dir = TempDir::new("issuer");
+    let input = dir.write("in.ndjson", fs::read("tests/fixtures/olympus/valid/full.json").unwrap());
+    let out = dir.path().join("out").to_str().unwrap().to_owned();
+    let config = fs::read_to_string("tests/cases/tollgate.toml").unwrap();
+    let head = "[rules]\nprofile = \"strict\"\nformat = \"alfred\"\n";
+    let start = |config: &str| {
+        let config = dir.write("tollgate.toml", format!("{head}{config}"));
+        run(&["run", "--config", config.to_str().unwrap(), input.to_str().unwrap(), "--accepted", &out])
+    };
+    let (code, _, err) = start(&config);
+    assert_ne!(code, Some(2), "{err}");
+    for (key, line) in [
+        ("issuer", "issuer = \"alfred-auth.example.com\"\n"),
+        ("audience", "audience = \"alfred-platform-api\"\n"),
+    ] {
+        assert!(config.contains(line), "{key}");
+        let (code, _, err) = start(&config.replace(line, ""));
+        assert_eq!(code, Some(2), "{err}");
+        assert!(err.contains(&format!("`format.alfred.{key}`")), "{err}");
+    }
+}
+
+/// What stands in the place of an object with credentials may be one; it is not shown either.
+#[test]
+fn check_shows_nothing_where_credentials_should_be() {
+    let dir = TempDir::new("credentials");
+    for security in [r#""s3cret""#, r#"["s3cret"]"#, r#"{"auth_token":["s3cret"]}"#] {
+        let envelope = format!(r#"{{"envelope":{{"security":{security}}},"message":{{}}}}"#);
+        let envelope = dir.write("envelope.json", envelope);
+        let (code, out, _) = run(&["check", "--format", "alfred", envelope.to_str().unwrap()]);
+        assert_eq!(code, Some(1), "{out}");
+        assert!(out.contains("/envelope/security"), "{out}");
+        assert!(!out.contains("s3cret"), "{out}");
+    }
+}
+
 /// Attachments are compared with the files below a directory, and nothing outside of it is read.
 #[test]
 fn attachments_are_looked_up_below_their_root() {

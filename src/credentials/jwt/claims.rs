@@ -19,8 +19,14 @@ pub(super) struct StoredClaims {
     expires: Time,
     not_before: Time,
     issued: Time,
-    /// Whether issuer and audience are the right ones.
-    names_fit: bool,
+    names: NamesFit,
+}
+
+/// Whether the names are the ones of the rules, where those name one.
+#[derive(Clone, Copy, Debug, Default)]
+struct NamesFit {
+    issuer: bool,
+    audience: bool,
 }
 
 /// A claim that should be a number of seconds.
@@ -64,6 +70,18 @@ impl<'a> Claims<'a> {
         })
     }
 
+    /// Whether the issuer is the one of the rules, where they name one.
+    #[must_use]
+    pub fn issuer_fits(self) -> bool {
+        self.0.names.issuer
+    }
+
+    /// Whether the audience is or holds the one of the rules, where they name one.
+    #[must_use]
+    pub fn audience_fits(self) -> bool {
+        self.0.names.audience
+    }
+
     /// Whether `role` is exactly `admin`.
     #[must_use]
     pub fn is_admin(self) -> bool {
@@ -102,7 +120,7 @@ impl StoredClaims {
                 _ => {}
             }
         }
-        claims.names_fit = issuer_fits && audience_fits;
+        claims.names = NamesFit { issuer: issuer_fits, audience: audience_fits };
         claims.text = notes.text.into();
         claims.rights = notes.rights.into();
         claims.subject = sub.or(agent_id);
@@ -113,13 +131,24 @@ impl StoredClaims {
         claims
     }
 
-    /// The checks that depend on the time, in their order, and the outcome of the others.
+    /// All checks, in their order.
     pub(super) fn check(&self, rules: &TokenRules, now: Timestamp) -> Result<(), JwtError> {
-        let latest = later(now, rules.leeway_s);
-        let Time::At(expires) = self.expires else { return Err(JwtError::Claims) };
-        if now >= later(expires, rules.leeway_s) {
+        if self.has_expired(rules, now) {
             return Err(JwtError::Expired);
         }
+        let fits = self.times_fit(rules, now) && self.names.issuer && self.names.audience;
+        if fits { Ok(()) } else { Err(JwtError::Claims) }
+    }
+
+    /// Whether `exp` has passed; one that is absent or no number has not, and does not fit either.
+    pub(super) fn has_expired(&self, rules: &TokenRules, now: Timestamp) -> bool {
+        matches!(self.expires, Time::At(expires) if now >= later(expires, rules.leeway_s))
+    }
+
+    /// The other checks that depend on the time.
+    pub(super) fn times_fit(&self, rules: &TokenRules, now: Timestamp) -> bool {
+        let latest = later(now, rules.leeway_s);
+        let Time::At(expires) = self.expires else { return false };
         let starts_well = match self.not_before {
             Time::Absent => true,
             Time::NotANumber => false,
@@ -127,7 +156,7 @@ impl StoredClaims {
         };
         let issued_well = !rules.iat_required
             || matches!(self.issued, Time::At(issued) if issued <= latest && expires <= later(issued, rules.lifetime_s_max));
-        if starts_well && self.names_fit && issued_well { Ok(()) } else { Err(JwtError::Claims) }
+        starts_well && issued_well
     }
 
     /// When the token ends; `None` comes before every time.

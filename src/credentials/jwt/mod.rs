@@ -106,6 +106,25 @@ impl Verifier {
         now: Timestamp,
         scratch: &'s mut Scratch,
     ) -> Result<Claims<'s>, JwtError> {
+        let claims = self.authentic(token, scratch)?;
+        claims.0.check(&self.rules, now)?;
+        Ok(claims)
+    }
+
+    /// Whether the token's `exp` has passed at `now`.
+    #[must_use]
+    pub fn has_expired(&self, claims: Claims<'_>, now: Timestamp) -> bool {
+        claims.0.has_expired(&self.rules, now)
+    }
+
+    /// Whether the times are as they must be at `now`, but for an `exp` that has passed.
+    #[must_use]
+    pub fn times_fit(&self, claims: Claims<'_>, now: Timestamp) -> bool {
+        claims.0.times_fit(&self.rules, now)
+    }
+
+    /// The claims of a token whose signature holds, whatever they say; the other checks are for the caller to make.
+    pub fn authentic<'s>(&self, token: &str, scratch: &'s mut Scratch) -> Result<Claims<'s>, JwtError> {
         let digest = digest::digest(&digest::SHA256, token.as_bytes());
         let key = digest.as_ref().first_chunk().copied().unwrap_or_default();
         let Cache { slots, workshop } = &mut scratch.tokens;
@@ -114,9 +133,7 @@ impl Verifier {
             let claims = self.take_apart(token, workshop)?;
             slot.store(key, self.id, claims);
         }
-        let claims = slot.claims();
-        claims.check(&self.rules, now)?;
-        Ok(Claims(claims))
+        Ok(Claims(slot.claims()))
     }
 
     /// Everything about a token that does not depend on the time.

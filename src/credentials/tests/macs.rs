@@ -11,7 +11,7 @@ use crate::clock::Timestamp;
 use crate::credentials::canonical::{self, Buffers};
 use crate::credentials::keys::{Derivation, Encoding, KeyRing, Period, Secret};
 use crate::credentials::mac::{
-    Alfred, AlfredKeys, MacError, Olympus, OlympusKeys, OlympusScheme, sign_alfred, sign_olympus,
+    AgentKeys, Alfred, AlfredKeys, MacError, Olympus, OlympusKeys, OlympusScheme, sign_alfred, sign_olympus,
     verify_alfred, verify_olympus,
 };
 use crate::credentials::{Limits, Scratch, Unfit};
@@ -104,6 +104,7 @@ fn alfred(tape: Tape<'_>) -> Alfred<'_> {
         agent_id: text(tape, "/envelope/routing/source/agent_id"),
         service_id: text(tape, "/envelope/routing/source/service_id"),
         signature: at(tape, "/envelope/security/signature"),
+        own: None,
     }
 }
 
@@ -385,7 +386,8 @@ fn the_cache_of_keys_is_bounded_and_right() {
         for round in 0..3 {
             for tenant in 0..200 {
                 let tenant = format!("tenant {tenant} {}", "x".repeat(tenant * 20));
-                let parts = Alfred { tenant_id: &tenant, agent_id: "a", service_id: "b", signature: None };
+                let parts =
+                    Alfred { tenant_id: &tenant, agent_id: "a", service_id: "b", signature: None, own: None };
                 let good = sign_alfred(&keys, tape, document.as_bytes(), &parts, NOW, &mut scratch).unwrap();
                 let verify = |parts: &Alfred<'_>, scratch: &mut Scratch| {
                     verify_alfred(&keys, tape, document.as_bytes(), parts, &good, NOW, scratch)
@@ -401,21 +403,42 @@ fn the_cache_of_keys_is_bounded_and_right() {
 
 #[test]
 fn an_agents_own_key_replaces_the_master() {
-    let mut keys =
-        AlfredKeys { masters: KeyRing::of(secret("master", Encoding::Text)), agents: HashMap::new() };
+    let ring = |text| KeyRing::of(secret(text, Encoding::Text));
+    let mut keys = AlfredKeys { masters: ring("master"), agents: HashMap::new() };
     let document = r#"{"a":1}"#;
     Parser::new(4).parse(document.as_bytes(), |tape| {
         let (tape, mut scratch) = (tape.unwrap(), Scratch::default());
-        let parts = Alfred { tenant_id: "", agent_id: "a", service_id: "b", signature: None };
-        let by_master = sign_alfred(&keys, tape, document.as_bytes(), &parts, NOW, &mut scratch).unwrap();
-        keys.agents.insert("a".into(), KeyRing::of(secret("own", Encoding::Text)));
-        let own = sign_alfred(&keys, tape, document.as_bytes(), &parts, NOW, &mut scratch).unwrap();
-        let mut verify = |signature: &str| {
-            verify_alfred(&keys, tape, document.as_bytes(), &parts, signature, NOW, &mut scratch)
+        let mut sign = |keys: &AlfredKeys, tenant| {
+            let own = keys.own("a", tenant);
+            let parts = Alfred { tenant_id: "", agent_id: "a", service_id: "b", signature: None, own };
+            sign_alfred(keys, tape, document.as_bytes(), &parts, NOW, &mut scratch).unwrap()
         };
-        assert_eq!(verify(&own), Ok(()));
-        assert_eq!(verify(&by_master), Err(MacError::Mismatch));
+        let by_master = sign(&keys, "t");
+        let tenants = HashMap::from([("u".into(), ring("of u"))]);
+        keys.agents.insert("a".into(), AgentKeys { others: ring("own"), tenants });
+        let (own, of_u) = (sign(&keys, "t"), sign(&keys, "u"));
+        let mut verify = |keys: &AlfredKeys, tenant, signature: &str| {
+            let own = keys.own("a", tenant);
+            let parts = Alfred { tenant_id: "", agent_id: "a", service_id: "b", signature: None, own };
+            verify_alfred(keys, tape, document.as_bytes(), &parts, signature, NOW, &mut scratch)
+        };
+        assert_eq!(verify(&keys, "t", &own), Ok(()));
+        assert_eq!(verify(&keys, "t", &by_master), Err(MacError::Mismatch));
+        // A tenant's key is good in that tenant alone, and no other is good there.
+        assert_eq!(verify(&keys, "u", &of_u), Ok(()));
+        assert_eq!(verify(&keys, "u", &own), Err(MacError::Mismatch));
+        assert_eq!(verify(&keys, "u", &by_master), Err(MacError::Mismatch));
+        for tenant in ["t", "", "U"] {
+            assert_eq!(verify(&keys, tenant, &of_u), Err(MacError::Mismatch), "{tenant}");
+        }
+        // Without a key for all tenants the others are derived; without a master there is none.
+        keys.agents.get_mut("a").unwrap().others = KeyRing::default();
+        assert_eq!(verify(&keys, "t", &by_master), Ok(()));
+        assert_eq!(verify(&keys, "u", &by_master), Err(MacError::Mismatch));
+        keys.masters = KeyRing::default();
+        assert_eq!(verify(&keys, "t", &of_u), Err(MacError::NoKey));
         // Stray bits in the last character would decode to the same tag.
-        assert_eq!(verify("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAB="), Err(MacError::Form));
+        let stray = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAB=";
+        assert_eq!(verify(&keys, "u", stray), Err(MacError::Form));
     });
 }

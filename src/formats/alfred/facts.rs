@@ -31,12 +31,12 @@ pub(super) fn of(record: &Record<'_>, alfred: &Alfred, scratch: &mut Scratch) ->
         keep_until: time.plus_secs(alfred.knobs.dedup_keep_s),
         capped: false,
         burns: false,
-        lifecycle: exchange(record, &message, alfred, scratch),
+        lifecycle: exchange(&message, alfred, scratch),
     }
 }
 
 /// The request that the message makes or answers.
-fn exchange(record: &Record<'_>, message: &Message<'_>, alfred: &Alfred, scratch: &mut Scratch) -> Lifecycle {
+fn exchange(message: &Message<'_>, alfred: &Alfred, scratch: &mut Scratch) -> Lifecycle {
     let side = match message.kind {
         MessageType::TaskRequest => Exchange::Request,
         MessageType::TaskResponse => Exchange::Response,
@@ -55,11 +55,7 @@ fn exchange(record: &Record<'_>, message: &Message<'_>, alfred: &Alfred, scratch
         identity(&[tenant.text.as_bytes(), &correlation])
     } else {
         // The token's tenant is the effective one; a token that has just been verified is remembered.
-        let time = super::time_of(record, message);
-        let verifier = alfred.verifier.as_ref();
-        let claims =
-            verifier.and_then(|verifier| verifier.verify(message.auth_token.text, time, scratch).ok());
-        let tenant = claims.and_then(|claims| claims.tenant().ok().flatten()).unwrap_or_default();
+        let tenant = alfred.claimed_tenant(message, scratch).unwrap_or_default();
         identity(&[tenant.as_bytes(), &correlation])
     };
     Lifecycle::Alfred(AlfredMessage {

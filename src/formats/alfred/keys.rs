@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::config::{self, Profile};
 use crate::credentials::jwt::{Jwks, TokenRules, Verifier};
 use crate::credentials::keys::Encoding;
-use crate::credentials::mac::AlfredKeys;
+use crate::credentials::mac::{AgentKeys, AlfredKeys};
 use crate::formats::compiled::{FormatError, ring};
 
 /// What verifies tokens; nothing where no public keys are configured.
@@ -36,13 +36,22 @@ pub(super) fn verifier(knobs: &config::Alfred, profile: Profile) -> Result<Optio
     Ok(Some(Verifier::new(jwks, rules)))
 }
 
-/// What verifies signatures: the master keys, and keys of single agents.
+/// What verifies signatures: the master keys, and keys of single agents, for all tenants or for one.
 pub(super) fn mac_keys(knobs: &config::Alfred) -> Result<AlfredKeys, FormatError> {
     let masters = ring("format.alfred.mac_master_key_hex", &knobs.mac_master_key_hex, Encoding::Hex)?;
     let mut keys = AlfredKeys { masters, ..AlfredKeys::default() };
-    for (agent, entry) in knobs.registry.iter().filter(|(_, entry)| !entry.mac_keys.is_empty()) {
+    for (agent, entry) in knobs.registry.iter() {
+        if entry.mac_keys.is_empty() && entry.tenant_mac_keys.is_empty() {
+            continue;
+        }
         let key = format!("format.alfred.registry.\"{agent}\".mac_key");
-        keys.agents.insert(agent.into(), ring(&key, &entry.mac_keys, Encoding::Text)?);
+        let mut own =
+            AgentKeys { others: ring(&key, &entry.mac_keys, Encoding::Text)?, ..AgentKeys::default() };
+        for (tenant, secrets) in &entry.tenant_mac_keys {
+            let key = format!("format.alfred.registry.\"{agent}\".tenant_mac_keys.\"{tenant}\"");
+            own.tenants.insert(tenant.as_str().into(), ring(&key, secrets, Encoding::Text)?);
+        }
+        keys.agents.insert(agent.into(), own);
     }
     Ok(keys)
 }

@@ -58,7 +58,11 @@ rules! {
     TOKEN_EXPIRED "token-expired" JwtExpired Page [page strict lenient]
         "the token has not expired (`leeway_s`)" needs "jwks";
     TOKEN_CLAIMS "token-claims" JwtClaims Reference [page strict lenient]
-        "issuer, audience and times of the token are right; in strict also its lifetime" needs "jwks";
+        "the times of the token are right; in strict also its lifetime" needs "jwks";
+    TOKEN_ISSUER "token-issuer" JwtClaims Reference [page strict lenient]
+        "the token is of the issuer (`issuer`)" needs "issuer";
+    TOKEN_AUDIENCE "token-audience" JwtClaims Reference [page strict lenient]
+        "the token is for the audience (`audience`)" needs "audience";
     TOKEN_SUBJECT "token-subject" JwtSubject Page [page strict lenient]
         "the token is the source agent's" needs "jwks";
     RIGHTS "rights" NotAuthorised Proposed [strict lenient]
@@ -79,21 +83,24 @@ rules! {
 pub(super) const HIDDEN: &[&str] = &["/envelope/security/auth_token", "/envelope/security/signature"];
 
 /// Rules that need the public keys of tokens.
-const TOKEN_RULES: [RuleId; 10] = [
+const TOKEN_RULES: [RuleId; 12] = [
     TOKEN,
     TOKEN_ALGORITHM,
     TOKEN_KEY,
     TOKEN_SIGNATURE,
     TOKEN_EXPIRED,
     TOKEN_CLAIMS,
+    TOKEN_ISSUER,
+    TOKEN_AUDIENCE,
     TOKEN_SUBJECT,
     RIGHTS,
     TENANT,
     TENANT_NAMED,
 ];
 
-/// Rules about what a token says, once it holds.
-const CLAIM_RULES: [RuleId; 4] = [TOKEN_SUBJECT, RIGHTS, TENANT, TENANT_NAMED];
+/// Rules about what a token says, once its signature holds.
+const CLAIM_RULES: [RuleId; 8] =
+    [TOKEN_EXPIRED, TOKEN_CLAIMS, TOKEN_ISSUER, TOKEN_AUDIENCE, TOKEN_SUBJECT, RIGHTS, TENANT, TENANT_NAMED];
 
 /// Rules that need the registry.
 const REGISTRY_RULES: [RuleId; 4] = [REGISTERED, SERVICE, ACTIVE, INTENT_SERVED];
@@ -130,6 +137,13 @@ impl BuiltIn for Alfred {
         }
         if self.verifier.is_none() {
             lacks = TOKEN_RULES.into_iter().fold(lacks, RuleSet::with);
+        }
+        // Any issuer and any audience would do; nobody should have that without knowing.
+        if self.knobs.issuer.is_empty() {
+            lacks = lacks.with(TOKEN_ISSUER);
+        }
+        if self.knobs.audience.is_empty() {
+            lacks = lacks.with(TOKEN_AUDIENCE);
         }
         if self.has_keys { lacks } else { lacks.with(SIGNATURE) }
     }
@@ -223,26 +237,45 @@ impl Alfred {
             return ControlFlow::Continue(());
         };
         let token = message.auth_token;
-        match verifier.verify(token.text, time_of(record, message), scratch) {
-            Ok(claims) => granted(message, claims, report),
+        let claims = match verifier.authentic(token.text, scratch) {
+            Ok(claims) => claims,
             Err(error) => {
                 let rule = match error {
                     JwtError::Malformed => TOKEN,
                     JwtError::Algorithm => TOKEN_ALGORITHM,
                     JwtError::Key => TOKEN_KEY,
-                    JwtError::Signature => TOKEN_SIGNATURE,
-                    JwtError::Expired => TOKEN_EXPIRED,
-                    JwtError::Claims => TOKEN_CLAIMS,
+                    JwtError::Signature | JwtError::Expired | JwtError::Claims => TOKEN_SIGNATURE,
                 };
                 if !report.wants(rule) {
-                    // Whoever switches off a rule of tokens knows nothing of what they say.
+                    // Whoever lets tokens pass that nobody signed knows nothing of what they say.
                     for rule in CLAIM_RULES {
                         report.unchecked(rule);
                     }
                 }
-                report.broken(rule, token.at)
+                return report.broken(rule, token.at);
+            }
+        };
+        // Where these are switched off, the token is still somebody's, and for nobody else to use.
+        let now = time_of(record, message);
+        report.demand(TOKEN_EXPIRED, !verifier.has_expired(claims, now), token.at)?;
+        report.demand(TOKEN_CLAIMS, verifier.times_fit(claims, now), token.at)?;
+        for (rule, wanted, fits) in [
+            (TOKEN_ISSUER, &self.knobs.issuer, claims.issuer_fits()),
+            (TOKEN_AUDIENCE, &self.knobs.audience, claims.audience_fits()),
+        ] {
+            if wanted.is_empty() {
+                report.unchecked(rule);
+            } else {
+                report.demand(rule, fits, token.at)?;
             }
         }
+        granted(message, claims, report)
+    }
+
+    /// The tenant that the token names, if its signature holds; a token that was verified before is remembered.
+    fn claimed_tenant<'s>(&self, message: &Message<'_>, scratch: &'s mut Scratch) -> Option<&'s str> {
+        let claims = self.verifier.as_ref()?.authentic(message.auth_token.text, scratch).ok()?;
+        claims.tenant().ok().flatten()
     }
 
     fn signature<O: Observer>(
@@ -259,13 +292,22 @@ impl Alfred {
             report.unchecked(SIGNATURE);
             return ControlFlow::Continue(());
         }
+        let now = time_of(record, message);
+        let agent_id = message.source.agent.text;
+        let own = match message.tenant_id {
+            // A key of one tenant goes by the effective tenant.
+            None if self.keys.depend_on_tenant(agent_id) => {
+                self.keys.own(agent_id, self.claimed_tenant(message, scratch).unwrap_or_default())
+            }
+            tenant => self.keys.own(agent_id, tenant.map_or("", |tenant| tenant.text)),
+        };
         let envelope = mac::Alfred {
             tenant_id: message.tenant_id.map_or("", |tenant| tenant.text),
-            agent_id: message.source.agent.text,
+            agent_id,
             service_id: message.source.service.map_or("", |service| service.text),
             signature: message.signature_at,
+            own,
         };
-        let now = time_of(record, message);
         match mac::verify_alfred(
             &self.keys,
             record.tape,
