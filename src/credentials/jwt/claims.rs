@@ -42,7 +42,7 @@ enum Time {
 #[derive(Clone, Copy, Debug)]
 pub struct Claims<'a>(pub(super) &'a StoredClaims);
 
-/// Two claims name two tenants.
+/// Two claims name two tenants, or one of them is no text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TenantsDiffer;
 
@@ -96,6 +96,7 @@ impl StoredClaims {
         let mut claims = Self::default();
         let (mut issuer_fits, mut audience_fits) = (rules.issuer.is_none(), rules.audience.is_none());
         let (mut sub, mut agent_id, mut tenant_id, mut tenant) = (None, None, None, None);
+        let (mut odd_subject, mut odd_tenant) = (false, false);
         for (name, value, at) in numbered_members(tape) {
             match (name, value) {
                 ("exp", value) => claims.expires = Time::of(value),
@@ -117,17 +118,22 @@ impl StoredClaims {
                         .filter(|right| !right.is_empty())
                         .for_each(|right| notes.add_right(right));
                 }
+                // What is there and no text names nobody, and must not give way to another spelling that does.
+                (_, Node::Static(StaticNode::Null)) => {}
+                ("sub", _) => odd_subject = true,
+                ("tenant_id" | "tenant", _) => odd_tenant = true,
                 _ => {}
             }
         }
         claims.names = NamesFit { issuer: issuer_fits, audience: audience_fits };
         claims.text = notes.text.into();
         claims.rights = notes.rights.into();
-        claims.subject = sub.or(agent_id);
+        claims.subject = sub.or(agent_id).filter(|_| !odd_subject);
         claims.tenant = tenant_id.or(tenant);
-        claims.tenants_differ = matches!(
+        let differ = matches!(
             (tenant_id, tenant), (Some(one), Some(other)) if claims.stretch(one) != claims.stretch(other)
         );
+        claims.tenants_differ = differ || odd_tenant;
         claims
     }
 

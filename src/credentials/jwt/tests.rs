@@ -237,6 +237,12 @@ fn subject_tenant_and_rights() {
     read(json!({"sub":1,"tenant_id":null}), |claims| {
         assert_eq!((claims.subject(), claims.tenant()), (None, Ok(None)));
     });
+    read(json!({"sub":1,"agent_id":"a","tenant_id":["t"],"tenant":"t"}), |claims| {
+        assert_eq!((claims.subject(), claims.tenant()), (None, Err(TenantsDiffer)));
+    });
+    read(json!({"sub":null,"agent_id":"a","tenant_id":null,"tenant":"t"}), |claims| {
+        assert_eq!((claims.subject(), claims.tenant()), (Some("a"), Ok(Some("t"))));
+    });
     read(json!({"tenant_id":"t","tenant":"u"}), |claims| assert_eq!(claims.tenant(), Err(TenantsDiffer)));
     read(
         json!({"permissions":["write:tasks:a",7,["write:control"],""],"scope":"read  write:events"}),
