@@ -111,15 +111,19 @@ impl<'a> Tape<'a> {
 }
 
 /// Why a payload is not one JSON document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// Not JSON.
+    #[error("its syntax is wrong")]
     Syntax,
     /// Not UTF-8.
+    #[error("it is not UTF-8")]
     NotUtf8,
     /// JSON but for an escape that names half a surrogate pair, which no UTF-8 can hold.
+    #[error("an escape names half a surrogate pair")]
     LoneSurrogate,
     /// Nested deeper than the parser's limit.
+    #[error("it is nested too deeply")]
     TooDeep,
 }
 

@@ -217,7 +217,7 @@ impl Signer {
         // The parser and this struct are borrowed apart while the tape lives.
         let mut parser = std::mem::replace(&mut self.parser, Parser::new(DEPTH_MAX));
         let outcome = parser.parse(payload, |tape| {
-            let tape = tape.map_err(|malformed| anyhow!("not a JSON document: {malformed:?}"))?;
+            let tape = tape.map_err(|malformed| anyhow!("not a JSON document: {malformed}"))?;
             if let Some(node) = first_duplicate(tape, &mut self.duplicates) {
                 return Err(anyhow!("found a name twice at {}, allowed: each name once", tape.pointer(node)));
             }
