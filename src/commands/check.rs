@@ -1,17 +1,15 @@
 //! `tollgate check`: explains the verdict on one or more envelopes.
 
 use std::io::Write;
-use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::{Ended, Failure, compile_rules, load_config, usage};
+use super::{Ended, Failure, compile_rules, envelopes, load_config, usage};
 use crate::cli::Check;
 use crate::clock;
 use crate::config::{ClockChoice, Profile};
-use crate::files::{Event, Input, ReadOptions, Reader};
 use crate::formats::{Compiled, Source};
-use crate::judge::{self, Explained, Finding, Judge, Payload, explain};
+use crate::judge::{self, Explained, Finding, Judge, explain};
 use crate::state::{Ruling, Settings, State};
 
 pub(super) fn run(args: &Check) -> Result<Ended, Failure> {
@@ -28,56 +26,28 @@ pub(super) fn run(args: &Check) -> Result<Ended, Failure> {
     let mut judge = Judge::new(&rules);
     judge.make_facts();
     let mut state = State::new(Settings::of(&config));
-    let stdin = [PathBuf::from("-")];
-    let paths = if args.paths.is_empty() { &stdin[..] } else { &args.paths };
     let now = args.as_of.or_else(|| (config.rules.clock != ClockChoice::Record).then(clock::wall));
-    let inputs: Vec<_> = paths.iter().map(|path| Input::from_argument(path)).collect();
-    let mut reader = Reader::open(&inputs, &ReadOptions::default())?;
     let mut out = std::io::stdout().lock();
-    let (mut ended, mut failed, mut seen) = (Ended::Well, None, false);
-    while let Some(event) = reader.next() {
-        let block = match event {
-            Event::Block(block) => block,
-            Event::Failed { error, .. } => {
-                tracing::error!("{error}");
-                failed.get_or_insert(error);
-                continue;
-            }
-            Event::Done { .. } => continue,
-        };
-        seen = true;
-        let path = reader.paths().get(block.file.0 as usize).map(|path| path.display().to_string());
-        for span in &block.spans {
-            let payload = if span.oversized.is_some() {
-                Payload::Oversized
-            } else {
-                Payload::Bytes(block.payload(span))
-            };
-            let record = judge::Input { payload, key: path.as_deref().map(str::as_bytes), now };
-            let mut explained = explain(&mut judge, &rules, rules.default_binding(), record);
-            if let Some(facts) = judge.facts().filter(|_| explained.verdict.is_accept() && !args.apart) {
-                let ruling =
-                    state.decide(facts).map_err(|_| usage(anyhow::anyhow!("the replay window is full")))?;
-                rule(&mut explained, ruling);
-            }
-            let format = explained.verdict.format.and_then(|format| rules.format(format));
-            let source = format!("{}:{}", path.as_deref().unwrap_or("-"), span.line);
-            if !explained.verdict.is_accept() {
-                ended = Ended::Findings;
-            }
-            if args.json {
-                writeln!(out, "{}", to_json(&source, &explained, format, config.rules.profile))?;
-            } else {
-                out.write_all(to_text(&source, &explained, format, config.rules.profile).as_bytes())?;
-            }
+    let mut ended = Ended::Well;
+    envelopes::each(&args.paths, "check", |envelope| {
+        let record = judge::Input { payload: envelope.payload, key: Some(envelope.path.as_bytes()), now };
+        let mut explained = explain(&mut judge, &rules, rules.default_binding(), record);
+        if let Some(facts) = judge.facts().filter(|_| explained.verdict.is_accept() && !args.apart) {
+            let ruling =
+                state.decide(facts).map_err(|_| usage(anyhow::anyhow!("the replay window is full")))?;
+            rule(&mut explained, ruling);
         }
-    }
-    if let Some(error) = failed {
-        return Err(error.into());
-    }
-    if !seen {
-        return Err(usage(anyhow::anyhow!("no envelope to check: the input is empty")));
-    }
+        let format = explained.verdict.format.and_then(|format| rules.format(format));
+        if !explained.verdict.is_accept() {
+            ended = Ended::Findings;
+        }
+        let text = if args.json {
+            format!("{}\n", to_json(&envelope.source, &explained, format, config.rules.profile))
+        } else {
+            to_text(&envelope.source, &explained, format, config.rules.profile)
+        };
+        Ok(out.write_all(text.as_bytes())?)
+    })?;
     Ok(ended)
 }
 

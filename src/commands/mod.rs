@@ -4,6 +4,7 @@ mod check;
 mod config;
 mod coverage;
 mod demo;
+mod envelopes;
 mod memory;
 mod report;
 mod run;

@@ -5,14 +5,13 @@
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow};
 use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::splice::splice;
-use super::{Ended, Failure, usage};
+use super::{Ended, Failure, envelopes, usage};
 use crate::cli::{KeyEncoding, Sign, SignScheme};
 use crate::clock::Timestamp;
 use crate::credentials::canonical::{Unfit, member};
@@ -22,7 +21,7 @@ use crate::credentials::mac::{
     verify_alfred, verify_olympus,
 };
 use crate::credentials::{Scratch, digest};
-use crate::files::{Event, Input, ReadOptions, Reader};
+use crate::judge::Payload;
 use crate::program::{self, first_duplicate};
 use crate::tape::{Node, NodeIndex, Parser, Tape};
 
@@ -33,45 +32,19 @@ const MASTER_KEY_BYTES: usize = 32;
 
 pub(super) fn run(args: &Sign) -> Result<Ended, Failure> {
     let mut signer = Signer::new(args)?;
-    let stdin = [PathBuf::from("-")];
-    let paths = if args.paths.is_empty() { &stdin[..] } else { &args.paths };
-    let inputs: Vec<_> = paths.iter().map(|path| Input::from_argument(path)).collect();
-    let mut reader = Reader::open(&inputs, &ReadOptions::default())?;
     let mut out = std::io::stdout().lock();
-    let (mut ended, mut failed, mut seen) = (Ended::Well, None, false);
-    while let Some(event) = reader.next() {
-        let block = match event {
-            Event::Block(block) => block,
-            Event::Failed { error, .. } => {
-                tracing::error!("{error}");
-                failed.get_or_insert(error);
-                continue;
-            }
-            Event::Done { .. } => continue,
+    let mut ended = Ended::Well;
+    envelopes::each(&args.paths, "sign", |envelope| {
+        let outcome = match envelope.payload {
+            Payload::Bytes(payload) if args.verify => signer.verify(payload).map(|()| None),
+            Payload::Bytes(payload) => signer.sign(payload).map(Some),
+            Payload::Oversized | Payload::Tombstone => Err(anyhow!("the envelope is too large to be read")),
         };
-        seen = true;
-        let path = reader.paths().get(block.file.0 as usize).map(|path| path.display().to_string());
-        for span in &block.spans {
-            let source = format!("{}:{}", path.as_deref().unwrap_or("-"), span.line);
-            let outcome = if span.oversized.is_some() {
-                Err(anyhow!("the envelope is too large to be read"))
-            } else if args.verify {
-                signer.verify(block.payload(span)).map(|()| None)
-            } else {
-                signer.sign(block.payload(span)).map(Some)
-            };
-            if outcome.is_err() {
-                ended = Ended::Findings;
-            }
-            report(args, &source, outcome, &mut out)?;
+        if outcome.is_err() {
+            ended = Ended::Findings;
         }
-    }
-    if let Some(error) = failed {
-        return Err(error.into());
-    }
-    if !seen {
-        return Err(usage(anyhow!("no envelope to sign: the input is empty")));
-    }
+        report(args, &envelope.source, outcome, &mut out)
+    })?;
     Ok(ended)
 }
 
