@@ -35,6 +35,26 @@ choice! {
 }
 
 choice! {
+    /// How often a record may be written.
+    DeliveryChoice "\"exactly_once\" or \"at_least_once\"" {
+        /// Once, by transactions; readers must read committed records.
+        ExactlyOnce = "exactly_once",
+        /// Once, and again after a crash.
+        AtLeastOnce = "at_least_once",
+    }
+}
+
+choice! {
+    /// What happens when part of the journal is gone.
+    OnStateLoss "\"stop\" or \"continue\"" {
+        /// The run stops.
+        Stop = "stop",
+        /// It is said loudly, and the run goes on without what is gone.
+        Continue = "continue",
+    }
+}
+
+choice! {
     /// How to talk to the brokers.
     SecurityProtocol "\"plaintext\", \"ssl\", \"sasl_plaintext\" or \"sasl_ssl\"" {
         /// No encryption, no log-in.
@@ -251,7 +271,21 @@ sections! {
         /// Where a partition without committed offset starts: "stored" (an error), "beginning", "end",
         /// an offset, "-n" for the last n records, or "s@ms" for the first at or after a time.
         start: Start = Start::Stored, "", |_| true;
-        /// How often offsets are committed.
+        /// `exactly_once`: outputs, journal and offsets in one transaction, and readers of the outputs must use
+        /// `read_committed`; `at_least_once`: cheaper, and some records are written twice after a crash.
+        delivery: DeliveryChoice = DeliveryChoice::ExactlyOnce, "", |_| true;
+        /// Name of this process, unique in the group and the same after a restart; empty: the host's name.
+        instance: String = String::new(), "", |_| true;
+        /// Topic that the state's changes are written to, made where it is missing; `{topic}` stands for the input topic,
+        /// `{group}` for the group. Empty: none, and after a restart nothing is remembered.
+        journal: String = "{topic}.{group}.journal".into(), "", |_| true;
+        /// When part of the journal is gone: "stop", or "continue" without it.
+        on_state_loss: OnStateLoss = OnStateLoss::Stop, "", |_| true;
+        /// With `exactly_once`: how long after it was read a record shall be committed. Commits that are slow come less often.
+        latency_goal_ms: u32 = 200, "1 to 10000", |ms| (1..=10_000).contains(ms);
+        /// With `exactly_once`: a transaction is committed at the latest after so many records.
+        transaction_records_max: u32 = 50_000, "1 to 10000000", |records| (1..=10_000_000).contains(records);
+        /// With `at_least_once`: how often offsets are committed.
         commit_interval_ms: u32 = 1_000, "1 to 60000", |ms| (1..=60_000).contains(ms);
         /// How long the broker waits before it gives a silent member's partitions away.
         session_timeout_ms: u32 = 10_000, "1000 to 300000", |ms| (1_000..=300_000).contains(ms);

@@ -31,8 +31,8 @@ pub use entries::{
 pub use error::{ConfigError, Problem};
 pub use formats::{Agh, Alfred, Bluelabel, Custom, CustomKeys, Formats, Humaninloop, Olympus};
 pub use keys::{
-    ClockChoice, Config, Files, Kafka, Ledger, Limits, Pipeline, Profile, Rules, SaslMechanism,
-    SecurityProtocol, Window,
+    ClockChoice, Config, DeliveryChoice, Files, Kafka, Ledger, Limits, OnStateLoss, Pipeline, Profile, Rules,
+    SaslMechanism, SecurityProtocol, Window,
 };
 pub use owned::OWNED;
 pub use peers::Peers;
@@ -203,6 +203,13 @@ impl Kafka {
     #[must_use]
     pub fn accepted_topic(&self, input: &str) -> String {
         self.accepted.replace("{topic}", input)
+    }
+
+    /// The journal of an input topic, if there is to be one.
+    #[must_use]
+    pub fn journal_topic(&self, input: &str) -> Option<String> {
+        (!self.journal.is_empty())
+            .then(|| self.journal.replace("{topic}", input).replace("{group}", &self.group))
     }
 
     /// The rejected topic of an input topic.

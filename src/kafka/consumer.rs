@@ -94,6 +94,7 @@ impl Consumer {
             records += more_records;
             bytes += more_bytes;
         }
+        self.pause_held()?;
         self.group.seek_due();
         if into.is_empty() { self.group.check() } else { Ok(()) }
     }
@@ -152,16 +153,39 @@ impl Consumer {
 
     /// Fetches again, from our own position.
     pub fn resume(&mut self, partitions: &[(TopicIndex, i32)]) -> Result<(), KafkaError> {
-        let list = self.group.listed(partitions);
+        let is_held = |at: &&(TopicIndex, i32)| self.group.positions.is_held(at.0, at.1);
+        let partitions: Vec<_> = partitions.iter().filter(|at| !is_held(at)).copied().collect();
+        let list = self.group.listed(&partitions);
         if list.is_empty() {
             return Ok(());
         }
         self.raw.handle()?.resume(&list)?;
         for (topic, partition) in partitions {
-            self.group.positions.want_seek(*topic, *partition);
+            self.group.positions.want_seek(topic, partition);
         }
         self.group.seek_due();
         Ok(())
+    }
+
+    /// Does not read this partition until it is released; `None` if it is not ours.
+    pub fn hold(&mut self, topic: TopicIndex, partition: i32) -> Option<Owned> {
+        self.group.positions.hold(topic, partition);
+        self.group.positions.find(topic, partition)
+    }
+
+    /// Reads a partition that was held, from our own position.
+    pub fn release(&mut self, topic: TopicIndex, partition: i32) -> Result<(), KafkaError> {
+        if self.group.positions.let_go(topic, partition) {
+            self.raw.handle()?.resume(&self.group.listed(&[(topic, partition)]))?;
+            self.group.seek_due();
+        }
+        Ok(())
+    }
+
+    /// What is held is not fetched either.
+    fn pause_held(&mut self) -> Result<(), KafkaError> {
+        let due = self.group.positions.pauses_due();
+        self.pause(&due)
     }
 
     /// For commits, from any thread.

@@ -37,6 +37,12 @@ impl Code {
     pub const PURGED_QUEUE: Self = Self(Known::RD_KAFKA_RESP_ERR__PURGE_QUEUE as i32);
     /// Purged while a request with it was under way; it may have been written.
     pub const PURGED_IN_FLIGHT: Self = Self(Known::RD_KAFKA_RESP_ERR__PURGE_INFLIGHT as i32);
+    /// The end of a partition was reached.
+    pub(in crate::kafka) const PARTITION_EOF: Self = Self(Known::RD_KAFKA_RESP_ERR__PARTITION_EOF as i32);
+    pub(in crate::kafka) const FENCED: Self = Self(Known::RD_KAFKA_RESP_ERR__FENCED as i32);
+    pub(in crate::kafka) const PRODUCER_FENCED: Self = Self(Known::RD_KAFKA_RESP_ERR_PRODUCER_FENCED as i32);
+    pub(in crate::kafka) const INVALID_PRODUCER_EPOCH: Self =
+        Self(Known::RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH as i32);
     pub(in crate::kafka) const NO_OFFSET: Self = Self(Known::RD_KAFKA_RESP_ERR__NO_OFFSET as i32);
     pub(in crate::kafka) const UNKNOWN_TOPIC: Self =
         Self(Known::RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART as i32);
@@ -129,6 +135,18 @@ impl Fault {
     pub(in crate::kafka) fn at(mut self, topic: &str, partition: Option<i32>, offset: Option<i64>) -> Self {
         self.place = Some(Box::new(Place { topic: topic.to_owned(), partition, offset }));
         self
+    }
+
+    /// The client is closed.
+    #[must_use]
+    pub fn closed() -> Self {
+        Self::new("produce", Code::STATE)
+    }
+
+    /// Whether another producer has our name, or the brokers took it away since a transaction was open for too long.
+    #[must_use]
+    pub fn is_fenced(&self) -> bool {
+        self.fatal && [Code::FENCED, Code::PRODUCER_FENCED, Code::INVALID_PRODUCER_EPOCH].contains(&self.code)
     }
 
     /// Whether the same call may succeed later.
@@ -234,6 +252,28 @@ pub enum KafkaError {
         /// How long it was waited.
         waited: Duration,
     },
+    /// Part of a journal is gone, and with it part of the state.
+    #[error(
+        "state is lost: {topic}/{partition}: {text}; with `kafka.on_state_loss = \"continue\"` Tollgate goes on without it"
+    )]
+    StateLost {
+        /// The journal's topic.
+        topic: String,
+        /// The partition.
+        partition: i32,
+        /// What is missing.
+        text: String,
+    },
+    /// Another process has our name.
+    #[error(
+        "another process with the name `{name}` has taken over: each process needs a `kafka.instance` of its own ({text})"
+    )]
+    Fenced {
+        /// Our name.
+        name: String,
+        /// librdkafka's text.
+        text: String,
+    },
     /// The client was closed before.
     #[error("the Kafka client is closed")]
     Closed,
@@ -256,6 +296,38 @@ impl KafkaError {
             ..Fault::new("deliver a record", code)
         }
         .into()
+    }
+
+    /// A partition was given away while its records were in a transaction.
+    #[must_use]
+    pub fn not_ours() -> Self {
+        let text = "partitions of it were given away".to_owned();
+        Fault { text, ..Fault::new("commit the transaction", Code::STATE) }.into()
+    }
+
+    /// The output topic refuses even what stands for a record that it refuses.
+    #[must_use]
+    pub fn stub_refused(partition: i32, offset: i64) -> Self {
+        let text = "the rejected topic refuses even a stub of it; see its limits".to_owned();
+        let code = Code::INVALID_ARGUMENT;
+        Fault { text, ..Fault::new("reject a record", code) }
+            .at("input", Some(partition), Some(offset))
+            .into()
+    }
+
+    /// The same error, as one after which the transaction can only be aborted, unless it says more than that.
+    #[must_use]
+    pub fn aborting(self) -> Self {
+        match self {
+            Self::Fault(fault) if fault.fatal || fault.class() == Class::Stop => Self::Fault(fault),
+            Self::Fault(fault) => Self::Fault(Fault { requires_abort: true, ..fault }),
+            Self::Closed => {
+                let text = "the run is given up".to_owned();
+                let fault = Fault { text, ..Fault::new("commit the transaction", Code::STATE) };
+                Self::Fault(Fault { requires_abort: true, ..fault })
+            }
+            other => other,
+        }
     }
 
     /// What to do about it.

@@ -22,6 +22,10 @@ const ATTEMPT_PAUSE: Duration = Duration::from_millis(100);
 /// Is told about partitions, inside `read` and `close`, on the reader's thread. It may wait for other threads and
 /// commit; the group waits for it meanwhile, so it needs a deadline below the session's.
 pub trait Listener: Send {
+    /// Whether partitions that come are not read before they are released.
+    fn holds(&self) -> bool {
+        false
+    }
     /// These are ours now, and will be read from `next`.
     fn assigned(&mut self, partitions: &[Owned]);
     /// These are given back when this returns. Where `lost`, another process may own them already: commit nothing.
@@ -148,6 +152,11 @@ impl Rebalance for Group {
             return;
         }
         let owned: Vec<_> = partitions.iter().map(|partition| self.positions.assign(partition)).collect();
+        if self.listener.holds() {
+            for at in &owned {
+                self.positions.hold(at.topic, at.partition);
+            }
+        }
         for at in &owned {
             tracing::info!(target: "tollgate::kafka", topic = at.name, partition = at.partition, from = at.next, "assigned");
         }

@@ -13,6 +13,7 @@ pub mod committer;
 pub mod consumer;
 pub mod faults;
 pub mod group;
+pub mod journal;
 mod positions;
 pub mod producer;
 mod raw;

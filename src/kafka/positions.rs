@@ -54,8 +54,18 @@ struct Position {
     owned: bool,
     /// A seek to `next` is due; what arrives until it is done may skip records, so it is dropped.
     seek_due: bool,
+    hold: Hold,
     /// Assigned during the call to librdkafka that runs at this moment.
     fresh: bool,
+}
+
+/// Whether a partition is not to be read yet: what arrives of it is dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hold {
+    No,
+    /// And fetching has to be paused.
+    PauseDue,
+    Paused,
 }
 
 /// The account of all partitions that were ever ours.
@@ -90,8 +100,16 @@ impl Positions {
         let topic = self.topic_index(&at.topic);
         let place = *self.index.entry((topic, at.partition)).or_insert_with(|| {
             let (partition, next) = (at.partition, at.offset);
-            let new =
-                Position { topic, partition, next, epoch: 0, owned: false, seek_due: false, fresh: true };
+            let new = Position {
+                topic,
+                partition,
+                next,
+                epoch: 0,
+                owned: false,
+                seek_due: false,
+                hold: Hold::No,
+                fresh: true,
+            };
             self.list.push(new);
             self.list.len() - 1
         });
@@ -100,6 +118,7 @@ impl Positions {
             position.epoch += 1;
             position.owned = true;
             position.seek_due = false;
+            position.hold = Hold::No;
             position.fresh = true;
         }
         let epoch = self.list.get(place).map_or(0, |position| position.epoch);
@@ -132,6 +151,41 @@ impl Positions {
         true
     }
 
+    /// Does not read a partition until it is let go.
+    pub(super) fn hold(&mut self, topic: TopicIndex, partition: i32) {
+        if let Some(position) = self.get_mut(topic, partition).filter(|position| position.owned) {
+            position.hold = Hold::PauseDue;
+        }
+    }
+
+    /// Reads a partition that was held, from where we are; says whether it was.
+    pub(super) fn let_go(&mut self, topic: TopicIndex, partition: i32) -> bool {
+        let Some(position) =
+            self.get_mut(topic, partition).filter(|position| position.owned && position.hold != Hold::No)
+        else {
+            return false;
+        };
+        position.hold = Hold::No;
+        position.seek_due = true;
+        true
+    }
+
+    /// Whether a partition is held.
+    pub(super) fn is_held(&self, topic: TopicIndex, partition: i32) -> bool {
+        let place = self.index.get(&(topic, partition));
+        place.and_then(|place| self.list.get(*place)).is_some_and(|position| position.hold != Hold::No)
+    }
+
+    /// Partitions whose fetching has to be paused, once.
+    pub(super) fn pauses_due(&mut self) -> Vec<(TopicIndex, i32)> {
+        let due = self.list.iter_mut().filter(|position| position.owned && position.hold == Hold::PauseDue);
+        due.map(|position| {
+            position.hold = Hold::Paused;
+            (position.topic, position.partition)
+        })
+        .collect()
+    }
+
     /// Wants a seek to where we are: nothing is lost or read twice, so the epoch stays.
     pub(super) fn want_seek(&mut self, topic: TopicIndex, partition: i32) {
         if let Some(position) = self.get_mut(topic, partition).filter(|position| position.owned) {
@@ -141,7 +195,10 @@ impl Positions {
 
     /// The seeks that are due.
     pub(super) fn seeks_due(&self) -> Vec<PartitionOffset> {
-        let due = self.list.iter().filter(|position| position.owned && position.seek_due);
+        let due = self
+            .list
+            .iter()
+            .filter(|position| position.owned && position.seek_due && position.hold == Hold::No);
         due.map(|at| PartitionOffset::new(self.topic_name(at.topic), at.partition, at.next)).collect()
     }
 
@@ -209,7 +266,7 @@ impl Positions {
             if in_batch && position.fresh {
                 position.seek_due = true;
             }
-            if position.seek_due || message.offset() < position.next {
+            if position.hold != Hold::No || position.seek_due || message.offset() < position.next {
                 sorted.dropped += 1;
                 continue;
             }

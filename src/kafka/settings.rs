@@ -95,6 +95,17 @@ impl ConsumerSettings {
     }
 }
 
+impl ConsumerSettings {
+    /// For a reader of a journal, which takes its partitions by hand and wants to hear of their ends; or, with what is
+    /// not committed too, for whoever asks where a journal really ends.
+    pub(super) fn journal_conf(&self, committed: bool) -> Result<Conf, KafkaError> {
+        let mut conf = self.conf()?;
+        let isolation = if committed { "read_committed" } else { "read_uncommitted" };
+        apply(&mut conf, &[("enable.partition.eof", "true"), ("isolation.level", isolation)])?;
+        Ok(conf)
+    }
+}
+
 /// What a producer needs.
 #[derive(Default)]
 pub struct ProducerSettings {

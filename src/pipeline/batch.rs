@@ -31,6 +31,15 @@ pub enum Payloads {
 }
 
 impl Payloads {
+    /// The source offset of record `index`; with files, its place.
+    #[must_use]
+    pub fn offset(&self, index: usize) -> i64 {
+        match self {
+            Self::Block(_) => index as i64,
+            Self::Messages { messages, .. } => messages.get(index).map_or(0, kafka::Message::offset),
+        }
+    }
+
     /// How many records there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -81,6 +90,21 @@ pub struct Outcome {
     pub pointer: (u32, u32),
 }
 
+/// What a batch changed in the state, for the journal.
+#[derive(Debug)]
+pub struct Told {
+    /// The entries; empty if nothing changed.
+    pub body: Vec<u8>,
+    /// When the last of them may be forgotten, in seconds.
+    pub expiry_max: u32,
+    /// Up to this second the state may forget.
+    pub dead: u32,
+    /// Source offsets, from the first up to the one behind the last.
+    pub first: i64,
+    /// The source offset behind the last record.
+    pub next: i64,
+}
+
 /// A batch on its way.
 pub struct Batch {
     /// Running number in the reader's order; the gate restores it.
@@ -109,11 +133,31 @@ pub struct Batch {
     pub facts: Vec<Facts>,
     /// JSON pointers of the rejects, one behind the other.
     pub pointers: Vec<u8>,
+    /// What it changed in the state, from the gate, where a journal is kept.
+    pub told: Option<Told>,
     /// The batch's share of the budget, given back when the batch is done.
     pub permit: Permit,
 }
 
 impl Batch {
+    /// How often everything had to be read again before this batch was read.
+    #[must_use]
+    pub fn turn(&self) -> u32 {
+        match &self.payloads {
+            Payloads::Block(_) => 0,
+            Payloads::Messages { flight, .. } => flight.turn(),
+        }
+    }
+
+    /// Records that an output refuses, by their place in the batch.
+    #[must_use]
+    pub fn undeliverable(&self) -> &[u32] {
+        match &self.payloads {
+            Payloads::Block(_) => &[],
+            Payloads::Messages { flight, .. } => flight.undeliverable(),
+        }
+    }
+
     /// The JSON pointer of a reject.
     #[must_use]
     pub fn pointer(&self, outcome: Outcome) -> &[u8] {

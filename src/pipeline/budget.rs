@@ -1,7 +1,7 @@
 //! Bounds what is between reader and commit, in records and in bytes.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::stop::Stop;
 
@@ -36,14 +36,20 @@ impl Budget {
         Self { used: Mutex::default(), freed: Condvar::new(), records_max: u64::from(records_max), bytes_max }
     }
 
-    /// Waits until the share fits, or until the run is abandoned. A share that alone exceeds the budget passes when
+    /// Waits until the share fits, at most for `wait`, or until the run is abandoned. A share that alone exceeds the budget passes when
     /// nothing else is in flight: one large record must not stop the rest.
-    pub fn acquire(self: &Arc<Self>, records: u64, bytes: u64, stop: &Stop) -> Option<Permit> {
+    pub fn acquire(
+        self: &Arc<Self>,
+        (records, bytes): (u64, u64),
+        wait: Duration,
+        stop: &Stop,
+    ) -> Option<Permit> {
+        let deadline = Instant::now() + wait;
         let mut used = self.lock();
         while used.records > 0
             && (used.records + records > self.records_max || used.bytes + bytes > self.bytes_max)
         {
-            if stop.is_abandoned() {
+            if stop.is_abandoned() || Instant::now() >= deadline {
                 return None;
             }
             used = self.freed.wait_timeout(used, STOP_CHECK).unwrap_or_else(PoisonError::into_inner).0;

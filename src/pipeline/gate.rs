@@ -8,45 +8,85 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
 use crossbeam::channel::{Receiver, Sender};
+use crossbeam::select;
 
 use crate::histograms::{Recorder, Stage};
 use crate::judge::Payload;
 use crate::state::State;
 use crate::tape::NodeIndex;
-use crate::verdict::Verdict;
+use crate::verdict::{Reason, Verdict};
 
 use super::PipelineError;
-use super::batch::{Batch, Partition};
+use super::batch::{Batch, Partition, Told};
+use super::news::{News, Restored};
 use super::tally::{Meters, Tally};
 
-/// Passes batches on in order until the workers have ended.
+/// What the gate hears besides batches.
+#[derive(Clone, Copy)]
+pub(super) struct Heard<'a> {
+    /// What became of batches that passed.
+    pub(super) news: &'a Receiver<News>,
+    /// State that an earlier owner of a partition wrote down.
+    pub(super) restored: &'a Receiver<Restored>,
+}
+
+/// The gate's own account.
+#[derive(Default)]
+struct Order {
+    epochs: HashMap<Partition, u32>,
+    /// LIMIT: as many batches as the budget lets be in flight.
+    early: BTreeMap<u64, Batch>,
+    next: u64,
+    /// Batches of an earlier turn come again.
+    turn: u32,
+}
+
+/// Passes batches on in order until the workers have ended. Where a journal is kept, each batch gets what it changed.
 pub(super) fn run(
     from_workers: &Receiver<Batch>,
     to_writer: &Sender<Batch>,
-    committed: &Receiver<u64>,
-    state: &mut State,
+    heard: Heard<'_>,
+    (state, has_journal): (&mut State, bool),
     mut recorder: Recorder,
     meters: &Meters,
 ) -> Result<Tally, PipelineError> {
     let mut tally = Tally::default();
-    let mut epochs = HashMap::new();
-    // LIMIT: as many batches as the budget lets be in flight.
-    let mut early = BTreeMap::new();
-    let mut next = 0;
-    for batch in from_workers {
-        early.insert(batch.number, batch);
-        while let Some(mut batch) = early.remove(&next) {
-            next += 1;
-            for number in committed.try_iter() {
-                state.commit(number);
+    let mut order = Order::default();
+    loop {
+        let received = select! {
+            recv(from_workers) -> batch => batch,
+            recv(heard.news) -> news => {
+                settle(news.ok(), state, &mut order.turn);
+                continue;
             }
-            match epoch_of(&mut epochs, batch.partition, batch.epoch) {
+            recv(heard.restored) -> changes => {
+                hear(heard.news, state, &mut order.turn);
+                if let Ok(changes) = changes {
+                    restore(&changes, state)?;
+                }
+                continue;
+            }
+        };
+        let Ok(batch) = received else { return Ok(tally) };
+        order.early.insert(batch.number, batch);
+        while let Some(mut batch) = order.early.remove(&order.next) {
+            order.next += 1;
+            // State was restored before the first record of its partition was read, so it is here.
+            for changes in heard.restored.try_iter() {
+                restore(&changes, state)?;
+            }
+            hear(heard.news, state, &mut order.turn);
+            if batch.turn() < order.turn {
+                continue;
+            }
+            match epoch_of(&mut order.epochs, batch.partition, batch.epoch) {
                 Epoch::Older => continue,
                 // What the partition had in flight is read again.
                 Epoch::Newer => state.undo_partition(batch.partition.0),
                 Epoch::Same => {}
             }
             decide(&mut batch, state)?;
+            batch.told = has_journal.then(|| tell(&batch, state));
             count(&batch, &mut tally, meters);
             let now = Instant::now();
             recorder.record(Stage::Gate, now - batch.since, batch.payloads.len() as u64);
@@ -57,7 +97,41 @@ pub(super) fn run(
             }
         }
     }
-    Ok(tally)
+}
+
+/// Takes in all that became of earlier batches.
+pub(super) fn hear(news: &Receiver<News>, state: &mut State, turn: &mut u32) {
+    for news in news.try_iter() {
+        settle(Some(news), state, turn);
+    }
+}
+
+fn settle(news: Option<News>, state: &mut State, turn: &mut u32) {
+    match news {
+        Some(News::Committed(batch)) => state.commit(batch),
+        Some(News::Aborted(new)) => {
+            state.undo_all();
+            *turn = new;
+        }
+        None => {}
+    }
+}
+
+fn restore(changes: &Restored, state: &mut State) -> Result<(), PipelineError> {
+    Ok(state.restore_body(changes.version, &changes.body, (changes.first, changes.before))?)
+}
+
+/// What a batch changed, for the journal.
+fn tell(batch: &Batch, state: &State) -> Told {
+    let body = state.body_of(batch.number).unwrap_or_default();
+    let records = batch.payloads.len();
+    Told {
+        body: body.bytes,
+        expiry_max: body.expiry_max,
+        dead: state.window().dead(),
+        first: batch.payloads.offset(0),
+        next: batch.payloads.offset(records.saturating_sub(1)) + 1,
+    }
 }
 
 /// A batch's epoch, compared with the newest of its partition.
@@ -81,9 +155,17 @@ fn epoch_of(epochs: &mut HashMap<Partition, u32>, partition: Partition, epoch: u
 /// Asks what was seen before about every record that holds: window, then ledger.
 fn decide(batch: &mut Batch, state: &mut State) -> Result<(), PipelineError> {
     state.begin(batch.number, batch.partition.0);
+    let undeliverable = batch.undeliverable().to_vec();
+    let first = batch.payloads.offset(0);
     let mut facts = batch.facts.iter();
-    for outcome in batch.outcomes.iter_mut().filter(|outcome| outcome.verdict.is_accept()) {
-        let Some(facts) = facts.next() else { break };
+    for (place, outcome) in batch.outcomes.iter_mut().enumerate() {
+        let facts = if outcome.verdict.is_accept() { facts.next() } else { None };
+        if undeliverable.iter().any(|refused| *refused as usize == place) {
+            outcome.verdict = Verdict::reject(Reason::Undeliverable, outcome.verdict.format, NodeIndex(0));
+            continue;
+        }
+        let Some(facts) = facts else { continue };
+        state.at(u32::try_from(batch.payloads.offset(place) - first).unwrap_or(u32::MAX));
         let ruling = state.decide(facts).map_err(|_| PipelineError::WindowFull)?;
         let verdict = &mut outcome.verdict;
         *verdict = match ruling.reason {

@@ -14,6 +14,7 @@ pub mod budget;
 pub mod file_ends;
 mod gate;
 pub mod kafka_ends;
+pub mod news;
 mod reader;
 pub mod route;
 mod stdin;
@@ -36,13 +37,18 @@ pub use writer::{Receipt, Sink, SinkError};
 use crate::config;
 use crate::histograms::{Collector, Histograms};
 use crate::judge::Rules;
-use crate::state::{Notes, State};
+use crate::state::{Notes, State, StateError};
 use budget::Budget;
 use stop::Stop;
 use threads::{join, stage, watch};
 
 /// LIMIT: batches that wait in front of each worker.
 const QUEUED_BATCHES_PER_WORKER: usize = 2;
+
+/// LIMIT: batches that wait for the writer, so that the gate can go on while a transaction commits.
+const QUEUED_BATCHES_FOR_WRITER: usize = 256;
+/// LIMIT: changes of restored state that wait for the gate.
+const QUEUED_RESTORED: usize = 16;
 
 /// Why a run ended early.
 #[derive(Debug, thiserror::Error)]
@@ -58,6 +64,9 @@ pub enum PipelineError {
         "the replay window is full: raise `window.memory_bytes_max`, or set `window.on_full` to \"evict_oldest\" or \"reject\""
     )]
     WindowFull,
+    /// State that was written down cannot be taken back in.
+    #[error("restoring state from the journal")]
+    State(#[from] StateError),
     /// A thread panicked: a bug of ours.
     #[error(
         "the {thread} thread panicked: {message}; this is a bug, and nothing past the last commit was lost"
@@ -110,8 +119,8 @@ pub struct Setup<'a> {
 /// second or so, for logs.
 pub fn run<S: Source, K: Sink>(
     setup: &Setup<'_>,
-    source: S,
-    sink: K,
+    mut source: S,
+    mut sink: K,
     mut each_interval: impl FnMut(&Histograms),
 ) -> Result<Summary, PipelineError> {
     let Setup { rules, state, pipeline, stop, meters } = setup;
@@ -122,15 +131,20 @@ pub fn run<S: Source, K: Sink>(
     let started = Instant::now();
 
     // LIMIT: one number for each batch that the budget lets be in flight.
-    let (commits, committed) = unbounded();
+    let (to_news, news) = unbounded();
+    let (to_restored, restored) = bounded(QUEUED_RESTORED);
+    source.attach(&to_restored);
+    sink.attach(&to_news);
+    let has_journal = sink.keeps_journal();
     let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
     let seen = &mut *state;
     let budget = &budget;
     let outcome = thread::scope(|scope| {
         let (to_workers, from_reader) = bounded(cores.len() * QUEUED_BATCHES_PER_WORKER);
         let (to_gate, from_workers) = bounded(cores.len() * QUEUED_BATCHES_PER_WORKER);
-        let (to_writer, from_gate) = bounded(QUEUED_BATCHES_PER_WORKER);
-        let committed = &committed;
+        let (to_writer, from_gate) = bounded(QUEUED_BATCHES_FOR_WRITER);
+        let heard = gate::Heard { news: &news, restored: &restored };
+        let to_news = &to_news;
 
         let reader = stage(scope, stop, "reader", move || {
             Ok(reader::run(source, rules, budget, stop, &to_workers).inspect_err(|_| stop.ask()))
@@ -148,12 +162,11 @@ pub fn run<S: Source, K: Sink>(
         drop((from_reader, to_gate));
         let recorder = collector.recorder();
         let gate = stage(scope, stop, "gate", move || {
-            gate::run(&from_workers, &to_writer, committed, seen, recorder, meters)
+            gate::run(&from_workers, &to_writer, heard, (seen, has_journal), recorder, meters)
         });
         let recorder = collector.recorder();
-        let writer = stage(scope, stop, "writer", move || {
-            Ok(writer::run(sink, &from_gate, &commits, recorder, stop)?)
-        });
+        let writer =
+            stage(scope, stop, "writer", move || Ok(writer::run(sink, &from_gate, to_news, recorder, stop)?));
 
         given_up =
             watch(pipeline, stop, budget, || writer.is_finished(), || each_interval(&collector.interval()));
@@ -164,9 +177,7 @@ pub fn run<S: Source, K: Sink>(
         join(gate).and_then(|tally| first_error.map_or(Ok(tally), Err))
     });
     each_interval(&collector.interval());
-    for batch in committed.try_iter() {
-        state.commit(batch);
-    }
+    gate::hear(&news, &mut state, &mut 0);
     let tally = outcome?;
     if stop.is_abandoned() {
         return Err(PipelineError::Deadline { records: given_up, deadline_ms: pipeline.stop_deadline_ms });

@@ -1,17 +1,21 @@
 //! The reader: takes batches from the source, within the budget, and numbers them.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use crossbeam::channel::Sender;
+use crossbeam::channel::{SendTimeoutError, Sender};
 
 use crate::clock::{self, Clock};
 use crate::formats::Binding;
 use crate::judge::Rules;
 
 use super::batch::{Batch, Partition, Payloads};
-use super::budget::Budget;
+use super::budget::{Budget, Permit};
+use super::news::Restored;
 use super::stop::Stop;
+
+/// How long the reader waits for room before it lets the source know.
+const STALL_CHECK: Duration = Duration::from_secs(1);
 
 /// A source that failed; what was committed before stays.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +60,14 @@ pub enum Read {
 pub trait Source: Send {
     /// The next records; waits a short while if there are none.
     fn read(&mut self) -> Result<Read, SourceError>;
+
+    /// Gets the way by which restored state reaches the gate, before the first read.
+    fn attach(&mut self, _restored: &Sender<Restored>) {}
+
+    /// Nothing can be passed on since then: does what must not wait for that.
+    fn stalled(&mut self, _since: Instant) -> Result<(), SourceError> {
+        Ok(())
+    }
 }
 
 /// Reads until the source ends or a stop is asked for.
@@ -75,7 +87,8 @@ pub(super) fn run<S: Source>(
         };
         let read_at = Instant::now();
         let records = intake.payloads.len();
-        let Some(permit) = budget.acquire(records as u64, intake.bytes, stop) else { break };
+        let share = (records as u64, intake.bytes);
+        let Some(permit) = acquire(&mut source, budget, share, stop)? else { break };
         let batch = Batch {
             number,
             partition: intake.partition,
@@ -94,12 +107,49 @@ pub(super) fn run<S: Source>(
             outcomes: Vec::with_capacity(records),
             facts: Vec::with_capacity(records),
             pointers: Vec::new(),
+            told: None,
             permit,
         };
         number += 1;
-        if to_workers.send(batch).is_err() {
+        if !send(&mut source, to_workers, batch, stop)? {
             break;
         }
     }
     Ok(())
+}
+
+/// Waits for room; `None` if the run is abandoned.
+fn acquire<S: Source>(
+    source: &mut S,
+    budget: &Arc<Budget>,
+    share: (u64, u64),
+    stop: &Stop,
+) -> Result<Option<Permit>, SourceError> {
+    let since = Instant::now();
+    loop {
+        match budget.acquire(share, STALL_CHECK, stop) {
+            None if !stop.is_abandoned() => source.stalled(since)?,
+            permit => return Ok(permit),
+        }
+    }
+}
+
+/// Waits until a worker takes the batch; `false` if none will.
+fn send<S: Source>(
+    source: &mut S,
+    to_workers: &Sender<Batch>,
+    mut batch: Batch,
+    stop: &Stop,
+) -> Result<bool, SourceError> {
+    let since = Instant::now();
+    loop {
+        match to_workers.send_timeout(batch, STALL_CHECK) {
+            Ok(()) => return Ok(true),
+            Err(SendTimeoutError::Timeout(back)) if !stop.is_abandoned() => {
+                batch = back;
+                source.stalled(since)?;
+            }
+            Err(_) => return Ok(false),
+        }
+    }
 }

@@ -7,6 +7,7 @@ use crossbeam::channel::{Receiver, RecvTimeoutError, Sender};
 use crate::histograms::{Recorder, Stage};
 
 use super::batch::Batch;
+use super::news::News;
 use super::stop::Stop;
 
 /// A sink that failed; what was committed before stays.
@@ -37,7 +38,15 @@ pub struct Receipt {
 
 /// Where records go.
 pub trait Sink: Send {
-    /// Takes a batch; committed ones are added to `receipts`, now or later.
+    /// Gets the way by which the gate hears of batches that come again, before the first write.
+    fn attach(&mut self, _news: &Sender<News>) {}
+
+    /// Whether it wants to know what each batch changed in the state.
+    fn keeps_journal(&self) -> bool {
+        false
+    }
+
+    /// Takes a batch; committed ones are added to `receipts`, now or later. One call never commits and takes back.
     fn write(&mut self, batch: Batch, stop: &Stop, receipts: &mut Vec<Receipt>) -> Result<(), SinkError>;
 
     /// Does what has to be done from time to time: delivery reports, commits.
@@ -54,7 +63,7 @@ pub trait Sink: Send {
 pub(super) fn run<K: Sink>(
     mut sink: K,
     from_gate: &Receiver<Batch>,
-    commits: &Sender<u64>,
+    news: &Sender<News>,
     mut recorder: Recorder,
     stop: &Stop,
 ) -> Result<(), SinkError> {
@@ -67,20 +76,20 @@ pub(super) fn run<K: Sink>(
             Err(RecvTimeoutError::Disconnected) => break,
         }
         sink.tend(stop, &mut receipts)?;
-        record(&mut receipts, commits, &mut recorder);
+        record(&mut receipts, news, &mut recorder);
     }
     if !stop.is_abandoned() {
         sink.finish(stop, &mut receipts)?;
-        record(&mut receipts, commits, &mut recorder);
+        record(&mut receipts, news, &mut recorder);
     }
     Ok(())
 }
 
-fn record(receipts: &mut Vec<Receipt>, commits: &Sender<u64>, recorder: &mut Recorder) {
+fn record(receipts: &mut Vec<Receipt>, news: &Sender<News>, recorder: &mut Recorder) {
     let now = Instant::now();
     for receipt in receipts.drain(..) {
         // A gate that has ended needs no word; the run takes the last ones itself.
-        let _ = commits.send(receipt.batch);
+        let _ = news.send(News::Committed(receipt.batch));
         recorder.record(Stage::Write, receipt.written_at - receipt.gated_at, receipt.records);
         recorder.record(Stage::EndToEnd, now - receipt.read_at, receipt.records);
     }

@@ -38,7 +38,7 @@ pub enum StateError {
 }
 
 /// One entry, as it is told.
-enum Told {
+pub(super) enum Told {
     Id(Identity, Option<(u32, Second)>),
     Entry(EntryKey, Option<(Entry, Second)>),
 }
@@ -125,7 +125,7 @@ fn sealed(mut out: Vec<u8>) -> Vec<u8> {
     out
 }
 
-fn write(out: &mut Vec<u8>, told: &Told) {
+pub(super) fn write(out: &mut Vec<u8>, told: &Told) {
     match told {
         Told::Id(identity, Some((tag, expiry))) => {
             out.push(1);
@@ -180,7 +180,7 @@ fn write_entry(out: &mut Vec<u8>, entry: &Entry) {
 }
 
 /// Bytes that are read from the front; `None` wherever they do not make sense.
-struct Bytes<'a>(&'a [u8]);
+pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
 
 impl Bytes<'_> {
     fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
@@ -201,11 +201,11 @@ impl Bytes<'_> {
         }
     }
 
-    fn second(&mut self) -> Option<Second> {
+    pub(super) fn second(&mut self) -> Option<Second> {
         self.take().map(u32::from_le_bytes)
     }
 
-    fn told(&mut self) -> Option<Told> {
+    pub(super) fn told(&mut self) -> Option<Told> {
         Some(match self.byte()? {
             1 => Told::Id(self.take()?, Some((self.second()?, self.second()?))),
             2 => Told::Id(self.take()?, None),

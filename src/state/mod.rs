@@ -8,6 +8,7 @@
 //! that a copy in the same batch or in the next one is caught, and is tentative until the batch is committed: until
 //! then [`State::undo`] takes it back. State does no I/O and reads no clock; time comes with the records.
 
+mod changes;
 mod encoding;
 pub mod ledger;
 pub mod settings;
@@ -16,6 +17,7 @@ pub mod window;
 
 use std::collections::VecDeque;
 
+pub use changes::Body;
 pub use encoding::StateError;
 pub use settings::{Mode, Settings};
 
@@ -64,6 +66,11 @@ struct Changes {
     time: Second,
     window: Vec<WindowChange>,
     ledger: Vec<LedgerChange>,
+    /// Where the record stands that is decided about: its distance from the batch's first.
+    at: u32,
+    /// The same, for each change of the window and of the ledger.
+    window_at: Vec<u32>,
+    ledger_at: Vec<u32>,
 }
 
 /// Window and ledger of one process.
@@ -101,6 +108,13 @@ impl State {
         self.open.push_back(changes);
     }
 
+    /// What is decided next is about the record at this distance from the batch's first.
+    pub fn at(&mut self, distance: u32) {
+        if let Some(changes) = self.open.back_mut() {
+            changes.at = distance;
+        }
+    }
+
     /// Decides about a record that holds, and remembers it in the batch that was begun last. `Full` only where the
     /// window is set to stop the run.
     pub fn decide(&mut self, facts: &Facts) -> Result<Ruling, Full> {
@@ -111,6 +125,10 @@ impl State {
             self.begin(0, 0);
         }
         let ruling = self.rule(facts, now)?;
+        if let Some(changes) = self.open.back_mut() {
+            changes.window_at.resize(changes.window.len(), changes.at);
+            changes.ledger_at.resize(changes.ledger.len(), changes.at);
+        }
         self.notes.warned += u64::from(ruling.warned.is_some());
         self.notes.ignored += u64::from(ruling.ignored && ruling.reason.is_none());
         Ok(ruling)
@@ -191,9 +209,19 @@ impl State {
         }
     }
 
+    /// Everything that is not committed will come again.
+    pub fn undo_all(&mut self) {
+        while let Some(changes) = self.open.back() {
+            let batch = changes.batch;
+            self.undo(batch);
+        }
+    }
+
     fn put_by(&mut self, mut changes: Changes) {
         changes.window.clear();
         changes.ledger.clear();
+        changes.window_at.clear();
+        changes.ledger_at.clear();
         if self.spare.len() < SPARE_MAX {
             self.spare.push(changes);
         }

@@ -1,23 +1,40 @@
-//! Kafka at both ends of the pipeline, at least once.
+//! Kafka at both ends of the pipeline.
 //!
-//! The source reads in a consumer group; the sink produces to the accepted and rejected topics and commits offsets up
-//! to a contiguous watermark per partition, never automatically. Both share the `progress` of each partition, by
-//! which a revoked partition is drained and committed before it is given away. The consumer outlives both, since it
-//! cannot end while one of its messages is held: [`Connection`] closes it last.
+//! The source reads in a consumer group. The sink writes accepted and rejected records and the journal, either in
+//! transactions together with the offsets ([`exactly_once`]) or with offsets that follow what was acknowledged
+//! ([`at_least_once`]). Both ends share the [`progress`] of each partition. A partition's state is restored from the
+//! journal before its first record is read, and what is in flight ends before a partition is given away
+//! ([`rebalance`]). The consumer outlives both ends, since it cannot end while one of its messages is held:
+//! [`Connection`] closes it last.
 
+mod at_least_once;
+mod exactly_once;
+mod keeper;
+mod outputs;
+mod pace;
 mod progress;
+mod rebalance;
 mod sink;
 mod source;
+mod suspects;
+mod watchdog;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use crate::config::{Config, SecurityProtocol};
+use crate::config::{Config, DeliveryChoice, SecurityProtocol};
 use crate::judge::Rules;
+use crate::kafka::journal::JournalTopics;
 use crate::kafka::{ClientSettings, Consumer, ConsumerSettings, KafkaError, Producer, ProducerSettings};
+use at_least_once::AtLeastOnce;
+use exactly_once::ExactlyOnce;
+use outputs::Outputs;
+use pace::Pace;
 pub use progress::Flight;
 use progress::Progress;
+use rebalance::{OnRebalance, Restorer};
 pub use sink::KafkaSink;
+use sink::Mode;
 pub use source::KafkaSource;
 
 /// How long look-ups at the start may take.
@@ -75,35 +92,88 @@ pub fn check(config: &Config) -> Result<(), KafkaSettingsError> {
     pass_through(config).map(|_| ())
 }
 
-/// Connects: looks the topics up, subscribes, and makes the producer.
+/// Connects: looks the topics up, makes the producer, and subscribes.
 pub fn connect(
     config: &Config,
     rules: &Rules,
 ) -> Result<(KafkaSource, KafkaSink, Connection), anyhow::Error> {
     let kafka = &config.kafka;
-    let producer =
-        Producer::new(ProducerSettings { client: client(config)?, ..ProducerSettings::default() })?;
-    let outputs = sink::Outputs::look_up(kafka, producer, LOOK_UP_WAIT)?;
+    let shared = Arc::new(config.clone());
+    let instance = instance(config)?;
+    let is_transactional = kafka.delivery == DeliveryChoice::ExactlyOnce;
+    let journals = JournalTopics::connect(&client(config)?)?;
+    let make = producers(&shared, is_transactional.then(|| format!("tollgate-{}-{instance}", kafka.group)));
+    let outputs = Outputs::look_up(kafka, make, &journals, LOOK_UP_WAIT)?;
 
     let progress = Arc::new(Progress::default());
+    let pace = Pace::new(millis(kafka.latency_goal_ms), u64::from(kafka.transaction_records_max));
+    // The transactional id is registered before the group is joined: what an earlier process left open ends first.
+    let mode = if is_transactional {
+        let sink = ExactlyOnce::begin(outputs, Arc::clone(&progress), pace, instance.clone(), LOOK_UP_WAIT)?;
+        Mode::ExactlyOnce(Box::new(sink))
+    } else {
+        let every = millis(kafka.commit_interval_ms);
+        Mode::AtLeastOnce(Box::new(AtLeastOnce::new(outputs, Arc::clone(&progress), every)))
+    };
+    let gate = Arc::new(OnceLock::new());
+    let restorer = Restorer { config: Arc::clone(&shared), progress: Arc::clone(&progress), gate };
+    let listener = OnRebalance {
+        progress: Arc::clone(&progress),
+        deadline: millis(kafka.revoke_deadline_ms),
+        is_transactional,
+        restorer: restorer.clone(),
+    };
+    let settings = ConsumerSettings { instance: Some(instance), ..consumer_settings(config)? };
+    let consumer = Consumer::subscribe(settings, Box::new(listener))?;
+    progress.set_committer(consumer.committer());
+    if restorer.is_on() {
+        let names = kafka.topics.iter().map(|topic| kafka.journal_topic(topic)).collect();
+        keeper::start(journals, &progress, names);
+    }
+    let consumer = Arc::new(Mutex::new(Some(consumer)));
+    let source = KafkaSource::new(Arc::clone(&consumer), restorer, config, rules);
+    Ok((source, KafkaSink(mode), Connection { consumer }))
+}
+
+fn millis(ms: u32) -> Duration {
+    Duration::from_millis(u64::from(ms))
+}
+
+/// Makes producers, one after the other, all with the same name.
+fn producers(config: &Arc<Config>, transactional_id: Option<String>) -> outputs::Make {
+    let config = Arc::clone(config);
+    Box::new(move || {
+        let client = client(&config)
+            .map_err(|error| KafkaError::Create { kind: "producer", text: error.to_string() })?;
+        Producer::new(ProducerSettings { client, transactional_id: transactional_id.clone() })
+    })
+}
+
+/// A consumer of the input topics; not a named member yet.
+fn consumer_settings(config: &Config) -> Result<ConsumerSettings, KafkaSettingsError> {
+    let kafka = &config.kafka;
     let topics: Vec<_> = kafka.topics.iter().map(String::as_str).collect();
     let mut settings = ConsumerSettings::new(&kafka.brokers, &kafka.group, &topics);
     settings.client = client(config)?;
-    settings
-        .client
-        .pass_through
-        .insert(0, ("session.timeout.ms".into(), kafka.session_timeout_ms.to_string()));
+    let session = ("session.timeout.ms".into(), kafka.session_timeout_ms.to_string());
+    settings.client.pass_through.insert(0, session);
     settings.start = kafka.start;
-    let deadline = Duration::from_millis(u64::from(kafka.revoke_deadline_ms));
-    let listener = progress::DrainOnRevoke { progress: Arc::clone(&progress), deadline };
-    let consumer = Consumer::subscribe(settings, Box::new(listener))?;
-    progress.set_committer(consumer.committer());
+    Ok(settings)
+}
 
-    let interval = Duration::from_millis(u64::from(kafka.commit_interval_ms));
-    let sink = KafkaSink::new(outputs, Arc::clone(&progress), interval);
-    let consumer = Arc::new(Mutex::new(Some(consumer)));
-    let source = KafkaSource::new(Arc::clone(&consumer), progress, config, rules);
-    Ok((source, sink, Connection { consumer }))
+/// The name of this process in the group.
+fn instance(config: &Config) -> Result<String, KafkaSettingsError> {
+    if !config.kafka.instance.is_empty() {
+        return Ok(config.kafka.instance.clone());
+    }
+    let known = ["/proc/sys/kernel/hostname", "/etc/hostname"].into_iter().find_map(|file| {
+        let name = std::fs::read_to_string(file).ok()?;
+        Some(name.trim().to_owned()).filter(|name| !name.is_empty())
+    });
+    known.or_else(|| std::env::var("HOSTNAME").ok()).ok_or(KafkaSettingsError::Missing {
+        key: "kafka.instance",
+        needs: "a name for this process, since the host has none",
+    })
 }
 
 fn client(config: &Config) -> Result<ClientSettings, KafkaSettingsError> {

@@ -1,40 +1,76 @@
-//! How far each partition is: what is in flight, what was delivered, what was committed.
+//! How far each partition is: what is in flight, what was delivered, what was committed. Reader and writer meet here.
 //!
-//! Reader and writer meet here. The writer raises a partition's delivered offset; whoever commits takes the offsets
-//! that are not committed yet. A partition that is revoked is waited for, committed, and forgotten; a forgotten
-//! partition is never committed again, whatever arrives late.
+//! The reader counts batches that take off, and follows when everything has to be read again (a new *turn*) or when a
+//! partition's state is restored. The writer raises offsets, and does what a rebalance asks of it. A partition that was
+//! given away is forgotten, and a forgotten one is never committed again, whatever arrives late.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::kafka::{Committer, KafkaError, Listener, Owned, PartitionOffset, TopicIndex};
+use crate::kafka::journal::{Index, Range};
+use crate::kafka::{Committer, KafkaError, Owned, PartitionOffset, TopicIndex};
 
-/// How long one commit may take.
+/// How long one commit of offsets may take.
 const COMMIT_WAIT: Duration = Duration::from_secs(10);
 
 /// A topic's partition.
 pub(super) type Key = (TopicIndex, i32);
 
+/// What a rebalance asks of the writer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ask {
+    /// End the open transaction well.
+    Commit,
+    /// End it, and let everything come again.
+    Abort,
+}
+
 /// The shared state.
 #[derive(Default)]
 pub(super) struct Progress {
-    partitions: Mutex<BTreeMap<Key, State>>,
-    landed: Condvar,
-    /// One commit at a time: a late one must not follow the commit that gave its partition away.
+    shared: Mutex<Shared>,
+    changed: Condvar,
+    /// Rises with everything that the reader has to follow.
+    version: AtomicU64,
+    /// One commit at a time, and no partition is given away during one.
     committing: Mutex<()>,
     committer: OnceLock<Committer>,
+    /// Partitions that stand still while their lag grows.
+    pub(super) stuck: AtomicU64,
+}
+
+#[derive(Default)]
+struct Shared {
+    partitions: BTreeMap<Key, State>,
+    turn: u32,
+    ask: Option<Ask>,
+    /// Whether nobody answers any more.
+    is_writer_gone: bool,
+    restored: Vec<(Key, u32)>,
+    /// To be restored again, since others went on with them.
+    outdated: Vec<(Key, PartitionOffset)>,
+    failure: Option<KafkaError>,
+    /// Records that an output topic refuses.
+    undeliverable: BTreeMap<Key, BTreeSet<i64>>,
 }
 
 struct State {
     topic: String,
     epoch: u32,
-    /// Batches that were read and not delivered.
+    /// Batches that were read and not written.
     in_flight: usize,
+    /// Whether the open transaction has records of it.
+    is_open: bool,
     /// Everything below was delivered.
     delivered: i64,
     /// Everything below was committed.
     committed: i64,
+    journal: Index,
+    /// What is committed of the journal.
+    journal_last: Option<i64>,
+    journal_floor: i64,
 }
 
 /// One batch in flight; it has landed when this is dropped.
@@ -42,6 +78,49 @@ pub struct Flight {
     progress: Arc<Progress>,
     key: Key,
     epoch: u32,
+    turn: u32,
+    undeliverable: Vec<u32>,
+}
+
+impl Flight {
+    /// How often everything had to be read again before this batch was read.
+    #[must_use]
+    pub fn turn(&self) -> u32 {
+        self.turn
+    }
+
+    /// Records that an output topic refuses, by their place in the batch.
+    #[must_use]
+    pub fn undeliverable(&self) -> &[u32] {
+        &self.undeliverable
+    }
+
+    pub(super) fn key(&self) -> Key {
+        self.key
+    }
+
+    pub(super) fn epoch(&self) -> u32 {
+        self.epoch
+    }
+}
+
+/// What the reader has to follow.
+#[derive(Default)]
+pub(super) struct Follow {
+    pub(super) version: u64,
+    pub(super) turn: u32,
+    /// Where each partition goes on, if the turn is new.
+    pub(super) committed: Vec<(Key, i64)>,
+    /// Their state is there: read them.
+    pub(super) restored: Vec<Key>,
+    /// Restore these again.
+    pub(super) outdated: Vec<(Key, PartitionOffset)>,
+}
+
+/// Offsets to commit.
+pub(super) struct Due {
+    pub(super) keys: Vec<Key>,
+    pub(super) offsets: Vec<PartitionOffset>,
 }
 
 impl Progress {
@@ -49,164 +128,312 @@ impl Progress {
         let _ = self.committer.set(committer);
     }
 
+    pub(super) fn committer(&self) -> Result<&Committer, KafkaError> {
+        self.committer.get().ok_or(KafkaError::Closed)
+    }
+
+    /// Partitions are ours, to be read once their state is there.
+    pub(super) fn assigned(&self, owned: &[Owned]) {
+        let mut shared = self.lock();
+        for at in owned {
+            let state = State {
+                topic: at.name.clone(),
+                epoch: at.epoch,
+                in_flight: 0,
+                is_open: false,
+                delivered: at.next,
+                committed: at.next,
+                journal: Index::default(),
+                journal_last: None,
+                journal_floor: 0,
+            };
+            shared.partitions.insert((at.topic, at.partition), state);
+        }
+    }
+
+    /// Forgets partitions, but never while offsets are on their way.
+    pub(super) fn remove(&self, keys: &[Key]) {
+        let _no_commit = self.committing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = self.lock();
+        for key in keys {
+            shared.partitions.remove(key);
+            shared.undeliverable.remove(key);
+        }
+    }
+
     /// Counts a batch that was read; `None` if its partition was given away since, or is of a newer epoch. Such
-    /// records are read again, by whoever has the partition now.
-    pub(super) fn take_off(self: &Arc<Self>, key: Key, epoch: u32) -> Option<Flight> {
-        let mut partitions = self.lock();
-        let state = partitions.get_mut(&key).filter(|state| state.epoch <= epoch)?;
+    /// records are read again, by whoever has the partition now. `offsets` are those of its records.
+    pub(super) fn take_off(
+        self: &Arc<Self>,
+        key: Key,
+        (epoch, turn): (u32, u32),
+        offsets: impl Iterator<Item = i64>,
+    ) -> Option<Flight> {
+        let mut shared = self.lock();
+        let refused = shared.undeliverable.get(&key);
+        let undeliverable = refused.map_or_else(Vec::new, |refused| {
+            let places = (0..).zip(offsets).filter(|(_, offset)| refused.contains(offset));
+            places.map(|(place, _)| place).collect()
+        });
+        let state = shared.partitions.get_mut(&key).filter(|state| state.epoch <= epoch)?;
         // A rewind makes a new epoch without a new assignment.
         if state.epoch != epoch {
             state.epoch = epoch;
             state.in_flight = 0;
         }
         state.in_flight += 1;
-        drop(partitions);
-        Some(Flight { progress: Arc::clone(self), key, epoch })
+        drop(shared);
+        Some(Flight { progress: Arc::clone(self), key, epoch, turn, undeliverable })
+    }
+
+    /// Whether a batch still counts: its partition is ours, and nothing made it come again.
+    pub(super) fn is_current(&self, flight: &Flight) -> bool {
+        let shared = self.lock();
+        shared.turn == flight.turn
+            && shared.partitions.get(&flight.key).is_some_and(|state| state.epoch == flight.epoch)
+    }
+
+    /// Whether a partition is still ours, in this epoch or an earlier one, and somebody writes.
+    pub(super) fn owns(&self, key: Key, epoch: u32) -> bool {
+        let shared = self.lock();
+        !shared.is_writer_gone && shared.partitions.get(&key).is_some_and(|state| state.epoch <= epoch)
+    }
+
+    /// A batch is in the open transaction.
+    pub(super) fn opened(&self, flight: &Flight) {
+        if let Some(state) = self.lock().partitions.get_mut(&flight.key) {
+            state.is_open = true;
+        }
     }
 
     /// Everything of this epoch below `next` was delivered.
-    pub(super) fn delivered(&self, flight: &Flight, next: i64) {
-        if let Some(state) = self.lock().get_mut(&flight.key).filter(|state| state.epoch == flight.epoch) {
+    pub(super) fn delivered(&self, (key, epoch): (Key, u32), next: i64) {
+        if let Some(state) = self.lock().partitions.get_mut(&key).filter(|state| state.epoch == epoch) {
             state.delivered = state.delivered.max(next);
         }
     }
 
-    /// Commits what was delivered and not committed, of the given partitions or of all.
-    pub(super) fn commit(&self, only: Option<&[Key]>) -> Result<(), KafkaError> {
-        let _one_at_a_time = self.committing.lock().unwrap_or_else(PoisonError::into_inner);
-        let due: Vec<(Key, PartitionOffset)> = (self.lock().iter())
-            .filter(|(key, state)| {
-                state.delivered > state.committed && only.is_none_or(|only| only.contains(key))
-            })
-            .map(|(key, state)| (*key, PartitionOffset::new(&state.topic, key.1, state.delivered)))
-            .collect();
-        let Some(committer) = self.committer.get().filter(|_| !due.is_empty()) else { return Ok(()) };
-        let offsets: Vec<_> = due.iter().map(|(_, offset)| offset.clone()).collect();
-        committer.commit(&offsets, COMMIT_WAIT)?;
-        let mut partitions = self.lock();
-        for (key, offset) in due {
-            if let Some(state) = partitions.get_mut(&key) {
-                state.committed = state.committed.max(offset.offset);
+    /// What a batch changed stands in these records of the journal.
+    pub(super) fn journaled(&self, (key, epoch): (Key, u32), records: (i64, i64), expiry_max: u32) {
+        if let Some(state) = self.lock().partitions.get_mut(&key).filter(|state| state.epoch == epoch) {
+            state.journal.note(records, expiry_max);
+        }
+    }
+
+    /// What was delivered and not committed, of the given partitions or of all, with the journal's range.
+    pub(super) fn due(&self, only: Option<&[Key]>, dead: u32) -> Due {
+        let mut due = Due { keys: Vec::new(), offsets: Vec::new() };
+        for (key, state) in &mut self.lock().partitions {
+            if state.delivered > state.committed && only.is_none_or(|only| only.contains(key)) {
+                let range =
+                    Range { floor: state.journal.floor(dead), last: state.journal.last().unwrap_or(-1) };
+                let metadata = range.to_string();
+                due.keys.push(*key);
+                let offset = PartitionOffset::new(&state.topic, key.1, state.delivered);
+                due.offsets.push(PartitionOffset { metadata, ..offset });
             }
         }
+        due
+    }
+
+    /// These offsets are committed.
+    pub(super) fn committed(&self, due: &Due) {
+        let mut shared = self.lock();
+        for (key, offset) in due.keys.iter().zip(&due.offsets) {
+            let Shared { partitions, undeliverable, .. } = &mut *shared;
+            let Some(state) = partitions.get_mut(key) else { continue };
+            state.committed = state.committed.max(offset.offset);
+            state.is_open = false;
+            if let Ok(range) = offset.metadata.parse::<Range>() {
+                state.journal_floor = range.floor;
+                state.journal_last = Some(range.last).filter(|last| *last >= 0);
+            }
+            if let Some(refused) = undeliverable.get_mut(key) {
+                *refused = refused.split_off(&offset.offset);
+            }
+        }
+        drop(shared);
+        self.changed.notify_all();
+    }
+
+    /// Commits by the consumer what was delivered and not committed, of the given partitions or of all.
+    pub(super) fn commit(&self, only: Option<&[Key]>, dead: u32) -> Result<(), KafkaError> {
+        let _one_at_a_time = self.no_change();
+        let due = self.due(only, dead);
+        if due.offsets.is_empty() {
+            return Ok(());
+        }
+        self.committer()?.commit(&due.offsets, COMMIT_WAIT)?;
+        self.committed(&due);
         Ok(())
+    }
+
+    /// While this is held, no partition is given away.
+    pub(super) fn no_change(&self) -> MutexGuard<'_, ()> {
+        self.committing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether everything that was delivered is committed.
     pub(super) fn is_committed(&self) -> bool {
-        self.lock().values().all(|state| state.delivered <= state.committed)
+        self.lock().partitions.values().all(|state| state.delivered <= state.committed)
+    }
+
+    /// Where a partition was committed last, if it is ours in this epoch.
+    pub(super) fn committed_at(&self, key: Key, epoch: u32) -> Option<(String, i64)> {
+        let shared = self.lock();
+        let state = shared.partitions.get(&key).filter(|state| state.epoch == epoch)?;
+        Some((state.topic.clone(), state.committed))
+    }
+
+    /// What was not committed comes again, from the committed offsets; gives the new turn. `outdated` partitions were
+    /// moved on by others: they go on from there, with their state restored.
+    pub(super) fn next_turn(&self, outdated: Vec<(Key, PartitionOffset)>) -> u32 {
+        let mut shared = self.lock();
+        shared.turn += 1;
+        let turn = shared.turn;
+        for (key, offset) in &outdated {
+            if let Some(state) = shared.partitions.get_mut(key) {
+                state.committed = offset.offset;
+            }
+        }
+        for state in shared.partitions.values_mut() {
+            state.is_open = false;
+            state.delivered = state.committed;
+            state.journal.roll_back(state.journal_last);
+        }
+        shared.outdated.extend(outdated);
+        drop(shared);
+        self.version.fetch_add(1, Ordering::Release);
+        self.changed.notify_all();
+        turn
+    }
+
+    /// The turn at this moment.
+    pub(super) fn turn(&self) -> u32 {
+        self.lock().turn
+    }
+
+    /// An output topic refuses this record; says whether that was known.
+    pub(super) fn refuse(&self, key: Key, offset: i64) -> bool {
+        !self.lock().undeliverable.entry(key).or_default().insert(offset)
+    }
+
+    /// What changed for the reader since `version`; `None`, without a lock, if nothing did.
+    pub(super) fn follow(&self, version: u64, turn: u32) -> Result<Option<Follow>, KafkaError> {
+        let now = self.version.load(Ordering::Acquire);
+        if now == version {
+            return Ok(None);
+        }
+        let mut shared = self.lock();
+        if let Some(failure) = shared.failure.take() {
+            return Err(failure);
+        }
+        let mut follow = Follow { version: now, turn: shared.turn, ..Follow::default() };
+        if shared.turn != turn {
+            follow.committed = shared.partitions.iter().map(|(key, state)| (*key, state.committed)).collect();
+        }
+        let restored = std::mem::take(&mut shared.restored);
+        let ours = |key: &Key, epoch| shared.partitions.get(key).is_some_and(|state| state.epoch <= epoch);
+        follow.restored =
+            restored.into_iter().filter(|(key, epoch)| ours(key, *epoch)).map(|at| at.0).collect();
+        follow.outdated = std::mem::take(&mut shared.outdated);
+        Ok(Some(follow))
+    }
+
+    /// A partition's state is there.
+    pub(super) fn restored(&self, key: Key, epoch: u32, journal: Index) {
+        let mut shared = self.lock();
+        if let Some(state) = shared.partitions.get_mut(&key).filter(|state| state.epoch <= epoch) {
+            state.journal_last = journal.last();
+            state.journal = journal;
+            shared.restored.push((key, epoch));
+        }
+        drop(shared);
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// Something that the reader has to end with.
+    pub(super) fn fail(&self, error: KafkaError) {
+        self.lock().failure.get_or_insert(error);
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// The journals' committed floors.
+    pub(super) fn floors(&self) -> Vec<(Key, i64)> {
+        self.lock().partitions.iter().map(|(key, state)| (*key, state.journal_floor)).collect()
+    }
+
+    /// How far each partition is committed.
+    pub(super) fn committed_all(&self) -> Vec<(Key, String, i64)> {
+        let shared = self.lock();
+        shared.partitions.iter().map(|(key, state)| (*key, state.topic.clone(), state.committed)).collect()
+    }
+
+    /// Asks the writer, and waits for its answer if any of these partitions needs one.
+    pub(super) fn ask(&self, ask: Ask, keys: &[Key], deadline: Instant) -> bool {
+        let mut shared = self.lock();
+        let concerns = |shared: &Shared| {
+            keys.iter().any(|key| shared.partitions.get(key).is_some_and(|state| state.is_open))
+        };
+        if shared.is_writer_gone || !(concerns(&shared) || ask == Ask::Abort) {
+            return true;
+        }
+        shared.ask = Some(ask);
+        while shared.ask.is_some() && !shared.is_writer_gone {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                // It stays asked for: what was begun must not end with offsets of others.
+                shared.ask = Some(Ask::Abort);
+                return false;
+            }
+            shared = self.changed.wait_timeout(shared, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
+    }
+
+    /// What is asked of the writer.
+    pub(super) fn asked(&self) -> Option<Ask> {
+        self.lock().ask
+    }
+
+    /// What was asked for is done.
+    pub(super) fn answer(&self) {
+        self.lock().ask = None;
+        self.changed.notify_all();
+    }
+
+    /// Nobody writes any more.
+    pub(super) fn writer_gone(&self) {
+        self.lock().is_writer_gone = true;
+        self.changed.notify_all();
     }
 
     /// Waits until no batch of these partitions is in flight.
-    fn wait_landed(&self, keys: &[Key], deadline: Instant) -> bool {
-        let mut partitions = self.lock();
+    pub(super) fn wait_landed(&self, keys: &[Key], deadline: Instant) -> bool {
+        let mut shared = self.lock();
         loop {
-            let busy = keys.iter().any(|key| partitions.get(key).is_some_and(|state| state.in_flight > 0));
+            let is_busy = |key| shared.partitions.get(key).is_some_and(|state: &State| state.in_flight > 0);
+            let busy = keys.iter().any(is_busy);
             let left = deadline.saturating_duration_since(Instant::now());
             if !busy || left.is_zero() {
                 return !busy;
             }
-            partitions = self.landed.wait_timeout(partitions, left).unwrap_or_else(PoisonError::into_inner).0;
+            shared = self.changed.wait_timeout(shared, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, State>> {
-        self.partitions.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Flight {
     fn drop(&mut self) {
-        let mut partitions = self.progress.lock();
-        if let Some(state) = partitions.get_mut(&self.key).filter(|state| state.epoch == self.epoch) {
+        let mut shared = self.progress.lock();
+        if let Some(state) = shared.partitions.get_mut(&self.key).filter(|state| state.epoch == self.epoch) {
             state.in_flight = state.in_flight.saturating_sub(1);
         }
-        drop(partitions);
-        self.progress.landed.notify_all();
-    }
-}
-
-/// Answers rebalances: a revoked partition is drained and committed within the deadline before it is given away.
-pub(super) struct DrainOnRevoke {
-    pub(super) progress: Arc<Progress>,
-    pub(super) deadline: Duration,
-}
-
-impl Listener for DrainOnRevoke {
-    fn assigned(&mut self, owned: &[Owned]) {
-        let mut partitions = self.progress.lock();
-        for at in owned {
-            let (topic, epoch) = (at.name.clone(), at.epoch);
-            let state = State { topic, epoch, in_flight: 0, delivered: at.next, committed: at.next };
-            partitions.insert((at.topic, at.partition), state);
-        }
-    }
-
-    fn revoked(&mut self, owned: &[Owned], lost: bool) {
-        let keys: Vec<_> = owned.iter().map(|at| (at.topic, at.partition)).collect();
-        if !lost {
-            if !self.progress.wait_landed(&keys, Instant::now() + self.deadline) {
-                tracing::warn!(
-                    "revoked partitions were not drained within {} ms; their last records will be written twice",
-                    self.deadline.as_millis()
-                );
-            }
-            if let Err(error) = self.progress.commit(Some(&keys)) {
-                tracing::warn!("offsets of revoked partitions were not committed: {error}");
-            }
-        }
-        let mut partitions = self.progress.lock();
-        for key in &keys {
-            partitions.remove(key);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const KEY: Key = (TopicIndex(0), 3);
-
-    fn owned(epoch: u32, next: i64) -> Owned {
-        let (name, metadata) = ("in".to_owned(), String::new());
-        Owned { topic: KEY.0, name, partition: KEY.1, epoch, next, metadata }
-    }
-
-    fn progress_with(epoch: u32, next: i64) -> (Arc<Progress>, DrainOnRevoke) {
-        let progress = Arc::new(Progress::default());
-        let mut listener =
-            DrainOnRevoke { progress: Arc::clone(&progress), deadline: Duration::from_millis(1) };
-        listener.assigned(&[owned(epoch, next)]);
-        (progress, listener)
-    }
-
-    /// A rebalance in the middle of a read leaves records in the reader's hands that are not its own any more.
-    #[test]
-    fn records_of_a_partition_that_was_given_away_are_not_written() {
-        let (progress, mut listener) = progress_with(1, 100);
-        assert!(progress.take_off(KEY, 1).is_some());
-        listener.revoked(&[owned(1, 150)], false);
-        assert!(progress.take_off(KEY, 1).is_none());
-        listener.assigned(&[owned(2, 100)]);
-        assert!(progress.take_off(KEY, 1).is_none(), "of the earlier ownership");
-        let flight = progress.take_off(KEY, 2).unwrap();
-        progress.delivered(&flight, 120);
-        assert!(!progress.is_committed());
-    }
-
-    #[test]
-    fn what_lands_late_does_not_move_a_newer_epoch() {
-        let (progress, mut listener) = progress_with(1, 100);
-        let late = progress.take_off(KEY, 1).unwrap();
-        listener.revoked(&[owned(1, 150)], true);
-        listener.assigned(&[owned(2, 100)]);
-        let now = progress.take_off(KEY, 2).unwrap();
-        progress.delivered(&late, 150);
-        drop(late);
-        assert!(progress.is_committed(), "nothing of this epoch was delivered");
-        assert!(!progress.wait_landed(&[KEY], Instant::now()), "the batch of this epoch is still under way");
-        drop(now);
-        assert!(progress.wait_landed(&[KEY], Instant::now()));
+        drop(shared);
+        self.progress.changed.notify_all();
     }
 }

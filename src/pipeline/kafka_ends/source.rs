@@ -1,29 +1,39 @@
-//! Reads batches from the consumer group.
+//! Reads batches from the consumer group, and follows what the writer and the group decide.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use crossbeam::channel::Sender;
 
 use crate::clock::{Clock, Timestamp};
 use crate::config::{ClockChoice, Config};
 use crate::formats::Binding;
 use crate::judge::Rules;
-use crate::kafka::{KafkaError, PartitionBatch, RecordTime};
+use crate::kafka::{Consumer, KafkaError, Message, PartitionBatch, RecordTime};
 
 use super::super::batch::{Partition, Payloads};
+use super::super::news::Restored;
 use super::super::{Intake, Read, Source, SourceError};
 use super::SharedConsumer;
-use super::progress::Progress;
+use super::progress::{Follow, Progress};
+use super::rebalance::Restorer;
+use super::watchdog::Watchdog;
 
 /// How long a read waits for the first record.
 const READ_WAIT: Duration = Duration::from_millis(100);
 /// LIMIT: bytes that one read gathers; a batch is cut there.
 const READ_BYTES_MAX: usize = 4 << 20;
+/// A stall that lasts so long is no short one: partitions are paused, which throws away what was fetched ahead, so that
+/// the consumer can go on polling and keeps them. Far below `max.poll.interval.ms`.
+const PAUSE_AFTER: Duration = Duration::from_secs(10);
 
 /// The source.
 pub struct KafkaSource {
     consumer: SharedConsumer,
     progress: Arc<Progress>,
+    restorer: Restorer,
+    watchdog: Watchdog,
     /// Read, and not handed out yet: one entry per partition.
     pending: VecDeque<PartitionBatch>,
     scratch: Vec<PartitionBatch>,
@@ -31,31 +41,74 @@ pub struct KafkaSource {
     bindings: Vec<Binding>,
     records_max: usize,
     clock: ClockChoice,
+    /// What was followed so far.
+    version: u64,
+    turn: u32,
+    is_paused: bool,
 }
 
 impl KafkaSource {
-    pub(super) fn new(
-        consumer: SharedConsumer,
-        progress: Arc<Progress>,
-        config: &Config,
-        rules: &Rules,
-    ) -> Self {
+    pub(super) fn new(consumer: SharedConsumer, restorer: Restorer, config: &Config, rules: &Rules) -> Self {
         Self {
             consumer,
-            progress,
+            progress: Arc::clone(&restorer.progress),
+            watchdog: Watchdog::default(),
+            restorer,
             pending: VecDeque::new(),
             scratch: Vec::new(),
             bindings: config.kafka.topics.iter().map(|topic| rules.topic_binding(topic)).collect(),
             records_max: config.pipeline.batch_records_max as usize,
             clock: config.rules.clock,
+            version: 0,
+            turn: 0,
+            is_paused: false,
         }
     }
 
-    fn fill(&mut self) -> Result<(), KafkaError> {
-        let mut consumer = self.consumer.lock().unwrap_or_else(PoisonError::into_inner);
+    fn fill(&mut self, wait: Duration) -> Result<(), KafkaError> {
+        let shared = Arc::clone(&self.consumer);
+        let mut consumer = shared.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(consumer) = consumer.as_mut() else { return Err(KafkaError::Closed) };
-        consumer.read(self.records_max, READ_BYTES_MAX, READ_WAIT, &mut self.scratch)?;
+        if let Some(follow) = self.progress.follow(self.version, self.turn)? {
+            self.follow(consumer, follow)?;
+        }
+        if self.is_paused && !wait.is_zero() {
+            let owned: Vec<_> = consumer.owned().iter().map(|at| (at.topic, at.partition)).collect();
+            consumer.resume(&owned)?;
+            self.is_paused = false;
+        }
+        consumer.read(self.records_max, READ_BYTES_MAX, wait, &mut self.scratch)?;
         self.pending.extend(self.scratch.drain(..));
+        self.watchdog.look(&self.progress, consumer);
+        Ok(())
+    }
+
+    /// Rewinds after an abort, and reads partitions whose state is there.
+    fn follow(&mut self, consumer: &mut Consumer, follow: Follow) -> Result<(), KafkaError> {
+        self.version = follow.version;
+        if follow.turn != self.turn {
+            self.turn = follow.turn;
+            self.pending.clear();
+            for ((topic, partition), offset) in &follow.committed {
+                match consumer.seek(*topic, *partition, *offset) {
+                    // Given away meanwhile.
+                    Err(KafkaError::NotAssigned { .. }) => {}
+                    outcome => outcome?,
+                }
+            }
+        }
+        if !follow.outdated.is_empty() {
+            let mut again = Vec::new();
+            for (key, at) in follow.outdated {
+                if let Some(owned) = consumer.hold(key.0, key.1) {
+                    again.push((key, owned.epoch, at));
+                }
+            }
+            self.restorer.start(again);
+        }
+        for (topic, partition) in follow.restored {
+            consumer.release(topic, partition)?;
+        }
         Ok(())
     }
 
@@ -71,14 +124,21 @@ impl KafkaSource {
 }
 
 impl Source for KafkaSource {
+    fn attach(&mut self, restored: &Sender<Restored>) {
+        let _ = self.restorer.gate.set(restored.clone());
+    }
+
     fn read(&mut self) -> Result<Read, SourceError> {
         if self.pending.is_empty() {
-            self.fill()?;
+            self.fill(READ_WAIT)?;
         }
         let Some(batch) = self.pending.pop_front() else { return Ok(Read::Idle) };
         let now = self.now(&batch);
         let PartitionBatch { topic, partition, epoch, messages, bytes } = batch;
-        let Some(flight) = self.progress.take_off((topic, partition), epoch) else { return Ok(Read::Idle) };
+        let offsets = messages.iter().map(Message::offset);
+        let Some(flight) = self.progress.take_off((topic, partition), (epoch, self.turn), offsets) else {
+            return Ok(Read::Idle);
+        };
         Ok(Read::Intake(Intake {
             partition: Partition(u64::from(topic.0) << 32 | u64::from(partition.cast_unsigned())),
             epoch,
@@ -88,5 +148,21 @@ impl Source for KafkaSource {
             payloads: Payloads::Messages { messages, flight },
             clock: now.map_or(Clock::Wall, Clock::Fixed),
         }))
+    }
+
+    fn stalled(&mut self, since: Instant) -> Result<(), SourceError> {
+        if since.elapsed() < PAUSE_AFTER {
+            return Ok(());
+        }
+        if !self.is_paused {
+            tracing::warn!("the outputs take nothing for {} s; reading is paused", PAUSE_AFTER.as_secs());
+            let shared = Arc::clone(&self.consumer);
+            let mut consumer = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(consumer) = consumer.as_mut() else { return Err(KafkaError::Closed.into()) };
+            let owned: Vec<_> = consumer.owned().iter().map(|at| (at.topic, at.partition)).collect();
+            consumer.pause(&owned)?;
+            self.is_paused = true;
+        }
+        Ok(self.fill(Duration::ZERO)?)
     }
 }

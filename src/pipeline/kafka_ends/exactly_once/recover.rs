@@ -1,0 +1,173 @@
+//! What happens when a transaction does not end well: abort, or a new producer and a look at the committed offsets.
+
+use std::time::{Duration, Instant};
+
+use crate::kafka::{Class, KafkaError, PartitionOffset};
+
+use super::super::super::news::News;
+use super::super::super::stop::Stop;
+use super::super::super::{Receipt, SinkError};
+use super::super::progress::{Due, Key};
+use super::{CALL_WAIT, ExactlyOnce, REPORT_WAIT, TEND_EVERY, call};
+
+/// The brokers end a transaction that is open for so long (`settings.rs`).
+const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long the consumer may take to hear that another process has its name.
+const NAMESAKE_WAIT: Duration = Duration::from_secs(7);
+
+/// What to do about an error.
+enum Next {
+    Abort,
+    Rebuild,
+    Stop(KafkaError),
+}
+
+/// What became of a transaction.
+enum Outcome {
+    Committed(Due),
+    /// With the partitions that others have moved on meanwhile.
+    Undone(Vec<(Key, PartitionOffset)>),
+}
+
+impl ExactlyOnce {
+    /// The transaction did not end well.
+    pub(super) fn recover(
+        &mut self,
+        error: KafkaError,
+        stop: &Stop,
+        receipts: &mut Vec<Receipt>,
+    ) -> Result<(), SinkError> {
+        let mut next = self.next(error);
+        if let Next::Abort = next {
+            let aborted =
+                call(self.outputs.producer()?, stop, |producer| producer.abort_transaction(CALL_WAIT));
+            next = match aborted {
+                Ok(()) => {
+                    self.undone(Vec::new())?;
+                    return Ok(());
+                }
+                Err(error) => self.next(error),
+            };
+        }
+        match next {
+            Next::Stop(error) => Err(error.into()),
+            Next::Abort | Next::Rebuild => self.rebuild(stop, receipts),
+        }
+    }
+
+    /// What to do about an error of the open transaction.
+    fn next(&self, error: KafkaError) -> Next {
+        let age = self.open.as_ref().map(|open| open.began.elapsed()).unwrap_or_default();
+        let KafkaError::Fault(fault) = &error else {
+            return if error.class() == Class::Stop { Next::Stop(error) } else { Next::Rebuild };
+        };
+        if fault.is_fenced() {
+            // The brokers also fence whoever leaves a transaction open for too long.
+            return if age < TRANSACTION_TIMEOUT {
+                Next::Stop(KafkaError::Fenced { name: self.name.clone(), text: fault.text.clone() })
+            } else {
+                Next::Rebuild
+            };
+        }
+        if fault.fatal {
+            tracing::warn!("{error}; the producer is made anew");
+            return Next::Rebuild;
+        }
+        if fault.class() == Class::Stop && !fault.requires_abort {
+            return Next::Stop(error);
+        }
+        tracing::warn!("{error}; the transaction is aborted, and its records are read again");
+        Next::Abort
+    }
+
+    /// Nothing of the transaction counts: its records come again.
+    fn undone(&mut self, outdated: Vec<(Key, PartitionOffset)>) -> Result<(), SinkError> {
+        self.open = None;
+        self.take_rest();
+        if let Some((key, offset)) = self.suspects.found()
+            && self.progress.refuse(key, offset)
+        {
+            return Err(KafkaError::stub_refused(key.1, offset).into());
+        }
+        // The gate hears of it before the reader does, so before it sees a record again.
+        if let Some(news) = &self.news {
+            let _ = news.send(News::Aborted(self.progress.turn() + 1));
+        }
+        self.progress.next_turn(outdated);
+        std::thread::sleep(self.pace.aborted());
+        Ok(())
+    }
+
+    /// A new producer with the same name; then the committed offsets say what became of the transaction.
+    fn rebuild(&mut self, stop: &Stop, receipts: &mut Vec<Receipt>) -> Result<(), SinkError> {
+        let age = self.open.as_ref().map(|open| open.began.elapsed()).unwrap_or_default();
+        if age >= TRANSACTION_TIMEOUT {
+            wait_for_namesake(stop);
+        }
+        self.outputs.close();
+        loop {
+            let renewed = self.outputs.renew();
+            let ready = renewed.and_then(|()| self.outputs.producer()?.init_transactions(CALL_WAIT));
+            match ready {
+                Ok(()) => break,
+                Err(error) if stop.is_abandoned() => return Err(error.into()),
+                Err(error) if error.class() == Class::Stop => return Err(error.into()),
+                Err(error) => {
+                    tracing::warn!("{error}; trying again");
+                    std::thread::sleep(self.pace.aborted());
+                }
+            }
+        }
+        // Without an open transaction, a batch was in hand that could not begin one.
+        if self.open.as_ref().is_none_or(|open| !open.is_committing) {
+            return self.undone(Vec::new());
+        }
+        match self.outcome(stop)? {
+            Outcome::Committed(due) => {
+                tracing::info!("the transaction had been committed");
+                self.done(&due, receipts);
+                Ok(())
+            }
+            Outcome::Undone(outdated) => self.undone(outdated),
+        }
+    }
+
+    /// What the committed offsets say.
+    fn outcome(&self, stop: &Stop) -> Result<Outcome, SinkError> {
+        let due = self.progress.due(None, self.dead);
+        let ours: Vec<(Key, PartitionOffset, i64)> = (due.keys.iter().zip(&due.offsets))
+            .filter_map(|(key, offset)| {
+                let epoch = self.open.as_ref()?.partitions.get(key)?;
+                let (_, before) = self.progress.committed_at(*key, *epoch)?;
+                Some((*key, offset.clone(), before))
+            })
+            .collect();
+        let asked: Vec<_> = ours.iter().map(|(_, offset, _)| offset.clone()).collect();
+        let stored = loop {
+            match self.progress.committer()?.committed(&asked, CALL_WAIT) {
+                Ok(stored) => break stored,
+                Err(error) if error.is_retriable() && !stop.is_abandoned() => {
+                    std::thread::sleep(REPORT_WAIT);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        };
+        let at = |stored: &Option<PartitionOffset>| stored.as_ref().map_or(-1, |stored| stored.offset);
+        let is_ours = (ours.iter().zip(&stored)).any(|((_, offset, _), stored)| at(stored) == offset.offset);
+        if is_ours {
+            return Ok(Outcome::Committed(due));
+        }
+        let moved = ours.into_iter().zip(stored).filter(|((_, _, before), stored)| {
+            stored.as_ref().is_some_and(|stored| stored.offset != *before)
+        });
+        Ok(Outcome::Undone(moved.filter_map(|((key, ..), stored)| Some((key, stored?))).collect()))
+    }
+}
+
+/// A process with the same name would have taken the consumer's place as well: the reader hears of that, and ends.
+fn wait_for_namesake(stop: &Stop) {
+    let until = Instant::now() + NAMESAKE_WAIT;
+    while Instant::now() < until && !stop.is_asked() {
+        std::thread::sleep(TEND_EVERY);
+    }
+}

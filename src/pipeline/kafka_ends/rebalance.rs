@@ -1,0 +1,156 @@
+//! Partitions that come and go: what is in flight ends before a partition is given away, and state comes before records.
+//!
+//! This runs inside the reader's poll, while the group waits, so everything here has a deadline.
+
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use crossbeam::channel::Sender;
+
+use crate::config::{Config, OnStateLoss};
+use crate::kafka::journal::{Plan, Restore};
+use crate::kafka::{KafkaError, Listener, Owned, PartitionOffset};
+
+use super::super::news::Restored;
+use super::progress::{Ask, Key, Progress};
+
+/// How long to wait before a restore that met trouble begins anew.
+const RESTORE_PAUSE: Duration = Duration::from_secs(1);
+/// How often a restore looks whether an abort that it must not overtake is done.
+const SETTLE_LOOK: Duration = Duration::from_millis(5);
+
+/// Answers the group.
+pub(super) struct OnRebalance {
+    pub(super) progress: Arc<Progress>,
+    pub(super) deadline: Duration,
+    pub(super) is_transactional: bool,
+    pub(super) restorer: Restorer,
+}
+
+impl Listener for OnRebalance {
+    fn holds(&self) -> bool {
+        self.restorer.is_on()
+    }
+
+    fn assigned(&mut self, owned: &[Owned]) {
+        self.progress.assigned(owned);
+        let at = |at: &Owned| {
+            let offset = PartitionOffset::new(&at.name, at.partition, at.next);
+            ((at.topic, at.partition), at.epoch, PartitionOffset { metadata: at.metadata.clone(), ..offset })
+        };
+        self.restorer.start(owned.iter().map(at).collect());
+    }
+
+    fn revoked(&mut self, owned: &[Owned], lost: bool) {
+        let keys: Vec<_> = owned.iter().map(|at| (at.topic, at.partition)).collect();
+        let deadline = Instant::now() + self.deadline;
+        if lost {
+            tracing::warn!(
+                "partitions are lost: what they had in flight is given up, and nothing of it committed"
+            );
+            if self.is_transactional {
+                self.progress.ask(Ask::Abort, &keys, deadline);
+            }
+        } else {
+            self.drain(&keys, deadline);
+        }
+        self.progress.remove(&keys);
+    }
+}
+
+impl OnRebalance {
+    /// Lets batches in flight land, then commits.
+    fn drain(&self, keys: &[Key], deadline: Instant) {
+        let landed = self.progress.wait_landed(keys, deadline);
+        if !landed {
+            tracing::warn!(
+                "revoked partitions were not drained within {} ms; their last records are read again",
+                self.deadline.as_millis()
+            );
+        }
+        if self.is_transactional {
+            let ask = if landed { Ask::Commit } else { Ask::Abort };
+            if !self.progress.ask(ask, keys, deadline.max(Instant::now() + self.deadline / 2)) {
+                tracing::warn!("the open transaction did not end in time; it is aborted");
+            }
+        } else if let Err(error) = self.progress.commit(Some(keys), 0) {
+            tracing::warn!("offsets of revoked partitions were not committed: {error}");
+        }
+    }
+}
+
+/// Reads journals back, each time on a thread of its own.
+#[derive(Clone)]
+pub(super) struct Restorer {
+    pub(super) config: Arc<Config>,
+    pub(super) progress: Arc<Progress>,
+    /// Where the changes go; known once the run has begun.
+    pub(super) gate: Arc<OnceLock<Sender<Restored>>>,
+}
+
+impl Restorer {
+    pub(super) fn is_on(&self) -> bool {
+        !self.config.kafka.journal.is_empty()
+    }
+
+    /// Restores the state of partitions, given with epoch and committed offset.
+    pub(super) fn start(&self, partitions: Vec<(Key, u32, PartitionOffset)>) {
+        if !self.is_on() || partitions.is_empty() {
+            return;
+        }
+        let restorer = self.clone();
+        let spawned =
+            std::thread::Builder::new().name("restore".into()).spawn(move || restorer.run(&partitions));
+        if let Err(error) = spawned {
+            unreachable!("the system refuses a thread: {error}");
+        }
+    }
+
+    fn run(&self, partitions: &[(Key, u32, PartitionOffset)]) {
+        // What an abort takes back must be gone before the same entries are put in place for good.
+        while self.progress.asked().is_some() {
+            std::thread::sleep(SETTLE_LOOK);
+        }
+        let plans: Vec<_> = (partitions.iter())
+            .filter_map(|(_, _, at)| {
+                Some(Plan {
+                    journal: self.config.kafka.journal_topic(&at.topic)?,
+                    partition: at.partition,
+                    before: at.offset,
+                    range: at.metadata.parse().ok(),
+                })
+            })
+            .collect();
+        let is_off = || !partitions.iter().any(|(key, epoch, _)| self.progress.owns(*key, *epoch));
+        while !is_off() {
+            match self.restore(&plans, &is_off) {
+                Ok(indexes) => {
+                    for ((key, epoch, _), index) in partitions.iter().zip(indexes) {
+                        self.progress.restored(*key, *epoch, index);
+                    }
+                    return;
+                }
+                Err(_) if is_off() => return,
+                Err(error) if error.is_retriable() => {
+                    tracing::warn!("{error}; the journal is read again");
+                    std::thread::sleep(RESTORE_PAUSE);
+                }
+                Err(error) => return self.progress.fail(error),
+            }
+        }
+    }
+
+    fn restore(
+        &self,
+        plans: &[Plan],
+        is_off: &dyn Fn() -> bool,
+    ) -> Result<Vec<crate::kafka::journal::Index>, KafkaError> {
+        let Some(gate) = self.gate.get() else { return Err(KafkaError::Closed) };
+        let settings = super::consumer_settings(&self.config)
+            .map_err(|error| KafkaError::Create { kind: "consumer", text: error.to_string() })?;
+        let continue_on_loss = self.config.kafka.on_state_loss == OnStateLoss::Continue;
+        let restore = Restore { settings, continue_on_loss, is_off };
+        // A gate that has ended needs no state.
+        restore.run(plans, |changes| drop(gate.send(changes)))
+    }
+}

@@ -1,0 +1,164 @@
+//! The filter on librdkafka's mock cluster, which answers with the errors that we want.
+//!
+//! The mock knows no aborted records and keeps no offsets of transactions, so what is read here may stand twice; what counts
+//! is that nothing is missing, that nothing that came again was taken for a copy, and that the filter lives on.
+
+#![expect(clippy::print_stdout, reason = "which error was not survived")]
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use rdkafka::config::ClientConfig;
+use rdkafka::consumer::{BaseConsumer, Consumer as _};
+use rdkafka::message::Message as _;
+use rdkafka::mocking::MockCluster;
+use rdkafka::producer::{BaseProducer, BaseRecord, DefaultProducerContext, Producer as _};
+use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
+use rdkafka::{Offset, TopicPartitionList};
+
+use crate::cli::TempDir;
+use crate::kafka::{Filter, WAIT, wait_for};
+
+const SCHEMA: &str = r#"{"type":"object","required":["id"],"properties":{"id":{"type":"integer"}}}"#;
+
+struct Mocked {
+    cluster: MockCluster<'static, DefaultProducerContext>,
+    dir: TempDir,
+}
+
+impl Mocked {
+    fn new(name: &str) -> Self {
+        let cluster = MockCluster::new(1).unwrap();
+        for topic in ["in", "in.accepted", "in.rejected", "in.g.journal"] {
+            cluster.create_topic(topic, 1, 1).unwrap();
+        }
+        let dir = TempDir::new(name);
+        dir.write("orders.json", SCHEMA);
+        Self { cluster, dir }
+    }
+
+    fn client(&self) -> ClientConfig {
+        let mut config = ClientConfig::new();
+        config.set("bootstrap.servers", self.cluster.bootstrap_servers()).set("group.id", "g");
+        config
+    }
+
+    fn config(&self, delivery: &str) -> String {
+        let text = format!(
+            "[kafka]\nbrokers = \"{}\"\ngroup = \"g\"\ntopics = [\"in\"]\nstart = \"beginning\"\n\
+             instance = \"one\"\ndelivery = \"{delivery}\"\ncommit_interval_ms = 100\n[rules]\nformat = \"orders\"\n\
+             [format.orders]\nschema = \"orders.json\"\nid = \"/id\"\n",
+            self.cluster.bootstrap_servers()
+        );
+        self.dir.write("mocked.toml", text).to_str().unwrap().to_owned()
+    }
+
+    fn send(&self, ids: std::ops::Range<u64>) {
+        let producer: BaseProducer = self.client().create().unwrap();
+        for id in ids {
+            let payload = format!("{{\"id\":{id}}}");
+            producer.send(BaseRecord::<(), _>::to("in").payload(&payload)).unwrap();
+        }
+        producer.flush(WAIT).unwrap();
+    }
+
+    /// Whether all ids below this one are in the accepted topic.
+    fn has(&self, ids: u64) -> bool {
+        self.read("in.accepted").into_iter().eq(0..ids)
+    }
+
+    /// The ids in a topic.
+    fn read(&self, topic: &str) -> BTreeSet<u64> {
+        let consumer: BaseConsumer = self.client().create().unwrap();
+        let (_, end) = consumer.fetch_watermarks(topic, 0, WAIT).unwrap();
+        let mut all = TopicPartitionList::new();
+        all.add_partition_offset(topic, 0, Offset::Beginning).unwrap();
+        consumer.assign(&all).unwrap();
+        let mut ids = BTreeSet::new();
+        let mut next = 0;
+        while next < end {
+            let Some(message) = consumer.poll(Duration::from_secs(5)) else {
+                panic!("{topic} ends at {next}")
+            };
+            let message = message.unwrap();
+            next = message.offset() + 1;
+            let record: serde_json::Value = serde_json::from_slice(message.payload().unwrap()).unwrap();
+            ids.extend(record["id"].as_u64());
+        }
+        ids
+    }
+}
+
+/// After each of these errors, everything still gets through.
+fn survives(name: &str, delivery: &str, errors: &[(RDKafkaApiKey, RDKafkaRespErr)]) {
+    let mocked = Mocked::new(name);
+    let filter = Filter::start(&mocked.config(delivery));
+    mocked.send(0..500);
+    wait_for("the first records", || mocked.has(500));
+    let mut sent = 500;
+    for (request, error) in errors {
+        println!("{request:?}: {error:?}");
+        // Asleep meanwhile, or the error would meet whoever sends.
+        filter.signal("-STOP");
+        mocked.send(sent..sent + 500);
+        mocked.cluster.request_errors(*request, &[*error]);
+        filter.signal("-CONT");
+        sent += 500;
+        wait_for("the records after an error", || mocked.has(sent));
+    }
+    filter.stop();
+    assert!(mocked.has(sent), "nothing is missing");
+    assert_eq!(mocked.read("in.rejected"), BTreeSet::new(), "nothing that came again was taken for a copy");
+}
+
+#[test]
+fn errors_of_a_transaction_are_survived() {
+    use RDKafkaApiKey as Request;
+    use RDKafkaRespErr as Error;
+    survives(
+        "injected-transactions",
+        "exactly_once",
+        &[
+            // Passing trouble: the same call is made again.
+            (Request::EndTxn, Error::RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS),
+            (Request::AddOffsetsToTxn, Error::RD_KAFKA_RESP_ERR_NOT_COORDINATOR),
+            // The transaction can only be aborted, and comes again.
+            (Request::TxnOffsetCommit, Error::RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION),
+            (Request::Produce, Error::RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP),
+            (Request::Produce, Error::RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE),
+            // Fatal, with an unknown outcome: a new producer, and the committed offsets tell.
+            (Request::EndTxn, Error::RD_KAFKA_RESP_ERR_INVALID_TXN_STATE),
+            (Request::EndTxn, Error::RD_KAFKA_RESP_ERR_INVALID_PRODUCER_ID_MAPPING),
+            (Request::AddPartitionsToTxn, Error::RD_KAFKA_RESP_ERR_INVALID_TXN_STATE),
+        ],
+    );
+}
+
+#[test]
+fn errors_at_least_once_are_survived() {
+    use RDKafkaApiKey as Request;
+    use RDKafkaRespErr as Error;
+    survives(
+        "injected-plain",
+        "at_least_once",
+        &[
+            (Request::Produce, Error::RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION),
+            (Request::Produce, Error::RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP),
+            (Request::Produce, Error::RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER),
+            (Request::OffsetCommit, Error::RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS),
+        ],
+    );
+}
+
+#[test]
+fn a_producer_that_is_fenced_ends_the_filter() {
+    let mocked = Mocked::new("injected-fenced");
+    let mut filter = Filter::start(&mocked.config("exactly_once"));
+    mocked.send(0..100);
+    wait_for("the first records", || mocked.has(100));
+    mocked
+        .cluster
+        .request_errors(RDKafkaApiKey::EndTxn, &[RDKafkaRespErr::RD_KAFKA_RESP_ERR_PRODUCER_FENCED]);
+    mocked.send(100..200);
+    assert_eq!(filter.0.wait().unwrap().code(), Some(3));
+}

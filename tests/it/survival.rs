@@ -1,0 +1,308 @@
+//! What survives: duplicates over restarts and rebalances, lost journals, offsets that a tool moved, namesakes, records that
+//! an output refuses. On a real Apache Kafka; see `kafka.rs`.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rdkafka::admin::{AdminClient, AdminOptions, AlterConfig, ResourceSpecifier};
+use rdkafka::client::DefaultClientContext;
+use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _};
+use rdkafka::message::{Header, OwnedHeaders};
+use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _};
+use rdkafka::{Offset, TopicPartitionList};
+
+use crate::cli::{TempDir, tollgate};
+use crate::kafka::{Filter, PARTITIONS, Topics, WAIT, block_on, brokers, wait_for};
+
+const SCHEMA: &str = r#"{"type":"object","required":["id"],"properties":{"id":{"type":"integer"}}}"#;
+
+/// Topics whose records are plain numbered envelopes.
+struct Orders {
+    topics: Topics,
+    dir: TempDir,
+    sent: std::cell::Cell<u64>,
+}
+
+impl Orders {
+    fn create(brokers: &'static str, input: &str) -> Self {
+        let (topics, dir) = (Topics::create(brokers, input), TempDir::new(input));
+        dir.write("orders.json", SCHEMA);
+        Self { topics, dir, sent: std::cell::Cell::default() }
+    }
+
+    fn config(&self, instance: &str, more: &str) -> String {
+        self.config_with_rules(instance, more, "")
+    }
+
+    fn config_with_rules(&self, instance: &str, more: &str, rules: &str) -> String {
+        let text = format!(
+            "[kafka]\nbrokers = \"{}\"\ngroup = \"{}\"\ntopics = [\"{}\"]\nstart = \"beginning\"\n\
+             instance = \"{instance}\"\nsession_timeout_ms = 6000\n{more}[rules]\nformat = \"orders\"\n{rules}\
+             [format.orders]\nschema = \"orders.json\"\nid = \"/id\"\n",
+            self.topics.brokers,
+            self.topics.group(),
+            self.topics.input
+        );
+        self.dir.write(&format!("{instance}.toml"), text).to_str().unwrap().to_owned()
+    }
+
+    /// Sends envelopes with these ids, each to the partition of its id; `pad` makes them long.
+    fn send(&self, ids: impl IntoIterator<Item = u64>, pad: usize, time_ms: Option<i64>) {
+        let producer: BaseProducer = (self.topics.client())
+            .set("message.max.bytes", "4000000")
+            .set("enable.idempotence", "true")
+            .create()
+            .unwrap();
+        for id in ids {
+            let number = self.sent.replace(self.sent.get() + 1).to_string();
+            let payload = format!("{{\"id\":{id},\"pad\":\"{:x>pad$}\"}}", "");
+            let partition = (id % PARTITIONS as u64) as i32;
+            let headers = OwnedHeaders::new().insert(Header { key: "number", value: Some(&number) });
+            let mut record = BaseRecord::<(), _>::to(&self.topics.input).payload(&payload).headers(headers);
+            record.timestamp = time_ms;
+            producer.send(record.partition(partition)).unwrap();
+        }
+        producer.flush(WAIT).unwrap();
+    }
+
+    /// How many records are in accepted, and the reasons of those in rejected, each with its number.
+    fn outcome(&self) -> (Vec<u64>, Vec<(u64, String)>) {
+        let mut accepted: Vec<_> = self
+            .topics
+            .read(&self.topics.accepted())
+            .into_values()
+            .flatten()
+            .map(|seen| seen.number)
+            .collect();
+        accepted.sort_unstable();
+        let rejected = self.topics.read(&self.topics.rejected()).into_values().flatten();
+        let mut rejected: Vec<_> = rejected
+            .map(|seen| {
+                let note: serde_json::Value = serde_json::from_str(seen.reject.as_deref().unwrap()).unwrap();
+                (seen.number, note["reason"].as_str().unwrap().to_owned())
+            })
+            .collect();
+        rejected.sort_unstable();
+        (accepted, rejected)
+    }
+
+    fn wait_committed(&self, records: i64) {
+        wait_for("the records to be committed", || self.topics.committed() >= records);
+    }
+
+    fn journal(&self) -> String {
+        format!("{}.{}.journal", self.topics.input, self.topics.group())
+    }
+}
+
+/// Runs until it ends by itself; its exit code and what it said.
+fn run_to_end(config: &str) -> (Option<i32>, String) {
+    let output = tollgate().args(["run", "--config", config]).stdin(Stdio::null()).output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+fn duplicates(numbers: impl IntoIterator<Item = u64>) -> Vec<(u64, String)> {
+    numbers.into_iter().map(|number| (number, "duplicate".to_owned())).collect()
+}
+
+#[test]
+fn duplicates_over_a_restart_or_a_rebalance_are_rejected_and_redelivered_records_are_not() {
+    let Some(brokers) = brokers() else { return };
+    for delivery in ["exactly_once", "at_least_once"] {
+        let orders = Orders::create(brokers, &format!("straddle-{delivery}"));
+        let more = format!("delivery = \"{delivery}\"\ncommit_interval_ms = 100\n");
+        orders.send(0..1000, 0, None);
+        let first = Filter::start(&orders.config("one", &more));
+        orders.wait_committed(1000);
+        // A restart without a word of farewell.
+        first.signal("-KILL");
+        drop(first);
+        orders.send(0..500, 0, None);
+        let first = Filter::start(&orders.config("one", &more));
+        orders.wait_committed(1500);
+        // Another process takes some partitions over, with their state.
+        let second = Filter::start(&orders.config("two", &more));
+        orders.send(1000..1200, 0, None);
+        std::thread::sleep(Duration::from_secs(5));
+        orders.send((500..1000).chain(1000..1200), 0, None);
+        orders.wait_committed(2400);
+        first.stop();
+        second.stop();
+        let (accepted, rejected) = orders.outcome();
+        assert_eq!(accepted, (0..1000).chain(1500..1700).collect::<Vec<_>>(), "{delivery}");
+        assert_eq!(rejected, duplicates((1000..1500).chain(1700..2400)), "{delivery}");
+    }
+}
+
+#[test]
+fn a_lost_journal_stops_the_filter_or_is_said_loudly() {
+    let Some(brokers) = brokers() else { return };
+    let orders = Orders::create(brokers, "lost");
+    orders.send(0..400, 0, None);
+    let filter = Filter::start(&orders.config("one", ""));
+    orders.wait_committed(400);
+    filter.stop();
+    let admin: AdminClient<DefaultClientContext> = orders.topics.client().create().unwrap();
+    // Cut short first: some records below what is needed go.
+    let mut cut = TopicPartitionList::new();
+    for partition in 0..PARTITIONS {
+        cut.add_partition_offset(&orders.journal(), partition, Offset::End).unwrap();
+    }
+    block_on(admin.delete_records(&cut, &AdminOptions::new())).unwrap();
+    orders.send(0..40, 0, None);
+    let (code, said) = run_to_end(&orders.config("one", ""));
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("state is lost") && said.contains("on_state_loss"), "{said}");
+    // Then deleted altogether.
+    block_on(admin.delete_topics(&[&orders.journal()], &AdminOptions::new())).unwrap();
+    std::thread::sleep(Duration::from_secs(1));
+    let (code, said) = run_to_end(&orders.config("one", ""));
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("state is lost"), "{said}");
+    // And told to go on, it goes on with what is left: nothing.
+    let filter = Filter::start(&orders.config("one", "on_state_loss = \"continue\"\n"));
+    orders.wait_committed(440);
+    filter.stop();
+    assert_eq!(orders.outcome().0.len(), 440);
+}
+
+#[test]
+fn offsets_that_a_tool_moved_are_followed() {
+    let Some(brokers) = brokers() else { return };
+    let orders = Orders::create(brokers, "reset");
+    orders.send(0..400, 0, None);
+    let filter = Filter::start(&orders.config("one", ""));
+    orders.wait_committed(400);
+    filter.stop();
+    // Back by ten in each partition, by another client, and without our text.
+    let consumer: BaseConsumer =
+        orders.topics.client().set("group.id", orders.topics.group()).create().unwrap();
+    let mut back = TopicPartitionList::new();
+    for partition in 0..PARTITIONS {
+        back.add_partition_offset(&orders.topics.input, partition, Offset::Offset(90)).unwrap();
+    }
+    wait_for("the group to be empty", || consumer.commit(&back, CommitMode::Sync).is_ok());
+    orders.send(0..40, 0, None);
+    let filter = Filter::start(&orders.config("one", ""));
+    orders.wait_committed(440);
+    filter.stop();
+    let (accepted, rejected) = orders.outcome();
+    // The last ten of each partition are no duplicates of themselves; what is before them is remembered.
+    let again = 90 * PARTITIONS as u64..400;
+    let mut expected: Vec<_> = (0..400).chain(again).collect();
+    expected.sort_unstable();
+    assert_eq!(accepted, expected);
+    assert_eq!(rejected, duplicates(400..440));
+}
+
+#[test]
+fn of_two_processes_with_one_name_the_older_ends() {
+    let Some(brokers) = brokers() else { return };
+    let orders = Orders::create(brokers, "namesake");
+    orders.send(0..100, 0, None);
+    let config = orders.config("one", "");
+    let older = tollgate()
+        .args(["run", "--config", &config])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    orders.wait_committed(100);
+    let newer = Filter::start(&config);
+    orders.send(100..200, 0, None);
+    let output = older.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("kafka.instance") || said.contains("instance"), "{said}");
+    orders.wait_committed(200);
+    newer.stop();
+    assert_eq!(orders.outcome().0, (0..200).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_record_that_the_output_refuses_becomes_a_stub_and_stops_nothing() {
+    let Some(brokers) = brokers() else { return };
+    for delivery in ["exactly_once", "at_least_once"] {
+        let orders = Orders::create(brokers, &format!("refused-{delivery}"));
+        let admin: AdminClient<DefaultClientContext> = orders.topics.client().create().unwrap();
+        let (accepted, more) = (orders.topics.accepted(), format!("delivery = \"{delivery}\"\n"));
+        let limit = AlterConfig::new(ResourceSpecifier::Topic(&accepted)).set("max.message.bytes", "2000");
+        block_on(admin.alter_configs([&limit], &AdminOptions::new())).unwrap();
+        let small = "[librdkafka]\n\"batch.num.messages\" = 10\n";
+        orders.send(0..100, 0, None);
+        orders.send([100], 5000, None);
+        orders.send(101..200, 0, None);
+        let config = orders.config("one", &more);
+        let text = std::fs::read_to_string(&config).unwrap() + small;
+        let filter = Filter::start(orders.dir.write("small.toml", text).to_str().unwrap());
+        orders.wait_committed(200);
+        filter.stop();
+        let (mut accepted, _) = orders.outcome();
+        accepted.dedup();
+        assert_eq!(accepted, (0..100).chain(101..200).collect::<Vec<_>>(), "{delivery}");
+        let rejected: Vec<_> =
+            orders.topics.read(&orders.topics.rejected()).into_values().flatten().collect();
+        assert!(!rejected.is_empty(), "{delivery}");
+        for stub in rejected {
+            let note: serde_json::Value = serde_json::from_str(stub.reject.as_deref().unwrap()).unwrap();
+            assert_eq!(note["reason"], "undeliverable");
+            let payload: serde_json::Value = serde_json::from_slice(&stub.payload.unwrap()).unwrap();
+            assert_eq!(payload["tollgate"], note);
+            assert_eq!(payload["sha256"].as_str().unwrap().len(), 64);
+            assert!(payload["bytes"].as_u64().unwrap() > 5000);
+        }
+    }
+}
+
+/// With the records' own clock, an outage is no time at all: what was seen before it is still known after it.
+#[test]
+fn an_outage_longer_than_the_window_forgets_nothing_by_the_records_clock() {
+    let Some(brokers) = brokers() else { return };
+    let orders = Orders::create(brokers, "outage");
+    let two_days_ago = tollgate::clock::wall().micros() / 1000 - 2 * 86_400_000;
+    orders.send(0..100, 0, Some(two_days_ago));
+    let config = orders.config_with_rules("one", "", "clock = \"record\"\n");
+    let filter = Filter::start(&config);
+    orders.wait_committed(100);
+    filter.stop();
+    orders.send(0..100, 0, Some(two_days_ago + 3_600_000));
+    let filter = Filter::start(&config);
+    orders.wait_committed(200);
+    // Longer after the first than ids are kept: by that clock they may pass again.
+    orders.send(0..100, 0, Some(two_days_ago + 90_000_000));
+    orders.wait_committed(300);
+    filter.stop();
+    let (accepted, rejected) = orders.outcome();
+    assert_eq!(accepted, (0..100).chain(200..300).collect::<Vec<_>>());
+    assert_eq!(rejected, duplicates(100..200));
+}
+
+/// The broker is gone for longer than a transaction may last: nothing is lost, and work goes on by itself.
+#[test]
+fn a_broker_that_is_gone_for_a_while_only_holds_things_up() {
+    let pid = std::process::id().to_string();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/kafka");
+    if brokers().is_none() {
+        return;
+    }
+    let name = format!("gone-{pid}");
+    let up = Command::new(script).args(["up", "--watch", &pid, "--name", &name]).output().unwrap();
+    assert!(up.status.success(), "{}", String::from_utf8_lossy(&up.stderr));
+    let own: &'static str = String::from_utf8(up.stdout).unwrap().trim().to_owned().leak();
+    let orders = Orders::create(own, "gone");
+    orders.send(0..2000, 200, None);
+    let filter = Filter::start(&orders.config("one", ""));
+    orders.wait_committed(2000);
+    orders.send(2000..40_000, 200, None);
+    for action in ["kill-broker", "start-broker"] {
+        let done = Command::new(script).args([action, "1", "--name", &name]).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        if action == "kill-broker" {
+            std::thread::sleep(Duration::from_secs(20));
+        }
+    }
+    orders.wait_committed(40_000);
+    filter.stop();
+    assert_eq!(orders.outcome().0, (0..40_000).collect::<Vec<_>>());
+    let _ = Command::new(script).args(["down", "--name", &name]).output();
+}
