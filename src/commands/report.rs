@@ -61,13 +61,14 @@ pub(super) fn to_text(summary: &Summary, rules: &Rules) -> String {
 
 /// What the window and the ledger have to tell, where there is anything.
 fn notes(summary: &Summary) -> impl Iterator<Item = (&'static str, u64)> {
-    let Notes { warned, ignored, capped, ids_evicted, entries_evicted } = summary.notes;
+    let Notes { warned, ignored, capped, ids_evicted, entries_evicted, unrestored } = summary.notes;
     let notes = [
         ("without effect", ignored),
         ("with a warning", warned),
         ("remembered for less", capped),
         ("ids given up", ids_evicted),
         ("ledger entries given up", entries_evicted),
+        ("ids not restored", unrestored),
     ];
     notes.into_iter().filter(|(_, count)| *count > 0)
 }
@@ -136,6 +137,7 @@ pub(super) fn to_json(summary: &Summary, rules: &Rules) -> Value {
         "capped": summary.notes.capped,
         "ids_evicted": summary.notes.ids_evicted,
         "entries_evicted": summary.notes.entries_evicted,
+        "ids_unrestored": summary.notes.unrestored,
         "accepted_by_format": by_format,
         "rejected_by_reason": by_reason,
         "latency_ns": latency,

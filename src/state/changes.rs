@@ -11,6 +11,7 @@
 use super::encoding::{Bytes, Told, write};
 use super::window::Second;
 use super::{State, StateError};
+use crate::config::OnFull;
 
 /// The version of the body that has no source offsets.
 const WITHOUT_OFFSETS: u8 = 1;
@@ -76,9 +77,12 @@ impl State {
             match next(&mut bytes)? {
                 (offset, _) if offset >= before => {}
                 (_, Told::Id(identity, entry)) => {
-                    if !self.window.restore(identity, entry) {
+                    let is_kept = self.window.restore(identity, entry);
+                    // A window that may forget when it is full may also forget what does not fit any more.
+                    if !is_kept && self.settings.window.on_full == OnFull::Stop {
                         return Err(StateError::NoRoom);
                     }
+                    self.notes.unrestored += u64::from(!is_kept);
                 }
                 (_, Told::Entry(key, entry)) => self.ledger.restore(key, entry),
             }

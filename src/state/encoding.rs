@@ -1,4 +1,4 @@
-//! The state as bytes: everything at once (a snapshot), or what one batch changed (for a journal).
+//! The state as bytes: everything at once, a snapshot. What one batch changed is `changes.rs`.
 //!
 //! ```text
 //! "TGST" · version · kind · latest time · window's time · { entry } · SHA-256 of all before
@@ -8,16 +8,15 @@
 //! Numbers are little-endian and every entry has a fixed length. Bytes that were cut, changed or made by another version
 //! are an error before anything of them is used; they never make a wrong state.
 
+use super::State;
 use super::ledger::{AghWork, Entry, EntryKey, Kind, OlympusWork, Request, WorkState};
 use super::window::Second;
-use super::{Changes, State};
 use crate::clock::Timestamp;
 use crate::credentials::digest::{Identity, sha256};
 
 const MAGIC: &[u8; 4] = b"TGST";
 const VERSION: u8 = 1;
 const SNAPSHOT: u8 = 1;
-const BATCH: u8 = 2;
 const CHECKSUM_BYTES: usize = 32;
 
 /// Bytes that are no state.
@@ -47,7 +46,7 @@ impl State {
     /// Everything that is remembered.
     #[must_use]
     pub fn snapshot(&self) -> Vec<u8> {
-        let mut out = self.header(SNAPSHOT);
+        let mut out = self.header();
         for (identity, tag, expiry) in self.window.iter() {
             write(&mut out, &Told::Id(identity, Some((tag, expiry))));
         }
@@ -57,22 +56,7 @@ impl State {
         sealed(out)
     }
 
-    /// What an open batch changed so far; `None` if it is not open.
-    #[must_use]
-    pub fn changes_of(&self, batch: u64) -> Option<Vec<u8>> {
-        let changes: &Changes = self.open.iter().find(|changes| changes.batch == batch)?;
-        let mut out = self.header(BATCH);
-        for change in &changes.window {
-            let (identity, entry) = self.window.told(change);
-            write(&mut out, &Told::Id(identity, entry));
-        }
-        for change in &changes.ledger {
-            write(&mut out, &Told::Entry(change.key, change.after));
-        }
-        Some(sealed(out))
-    }
-
-    /// Adds what a snapshot or a batch tells to what is remembered.
+    /// Adds what a snapshot tells to what is remembered.
     pub fn restore(&mut self, bytes: &[u8]) -> Result<(), StateError> {
         let (body, checksum) = bytes.split_last_chunk::<CHECKSUM_BYTES>().ok_or(StateError::Damaged)?;
         if sha256(&[body]) != *checksum {
@@ -81,7 +65,7 @@ impl State {
         let mut bytes = Bytes(body);
         let magic: [u8; 4] = bytes.take().ok_or(StateError::Damaged)?;
         let [found, kind] = bytes.take().ok_or(StateError::Damaged)?;
-        if magic != *MAGIC || !matches!(kind, SNAPSHOT | BATCH) {
+        if magic != *MAGIC || kind != SNAPSHOT {
             return Err(StateError::Damaged);
         }
         if found != VERSION {
@@ -104,15 +88,15 @@ impl State {
                 Told::Entry(key, entry) => self.ledger.restore(key, entry),
             }
         }
-        if kind == SNAPSHOT && time > 0 {
+        if time > 0 {
             self.window.advance(time);
         }
         Ok(())
     }
 
-    fn header(&self, kind: u8) -> Vec<u8> {
+    fn header(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
-        out.extend_from_slice(&[VERSION, kind]);
+        out.extend_from_slice(&[VERSION, SNAPSHOT]);
         out.extend_from_slice(&self.latest.to_le_bytes());
         out.extend_from_slice(&self.window.time().to_le_bytes());
         out

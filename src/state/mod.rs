@@ -55,6 +55,8 @@ pub struct Notes {
     pub ids_evicted: u64,
     /// Entries that the full ledger gave up.
     pub entries_evicted: u64,
+    /// Ids of a journal that the full window could not take back.
+    pub unrestored: u64,
 }
 
 /// What one batch changed.

@@ -328,7 +328,8 @@ fn a_replayed_journal_and_a_snapshot_make_the_same_state() {
         if random.below(5) == 0 {
             live.undo(batch);
         } else {
-            replayed.restore(&live.changes_of(batch).unwrap()).unwrap();
+            let body = live.body_of(batch).unwrap().bytes;
+            assert!(body.is_empty() || replayed.restore_body(2, &body, (0, 1)).is_ok());
             live.commit(batch);
         }
     }
@@ -348,6 +349,38 @@ fn a_replayed_journal_and_a_snapshot_make_the_same_state() {
             assert_eq!(live.decide(&facts), restored.decide(&facts));
         }
     }
+}
+
+#[test]
+fn a_journal_tells_each_record_apart_and_its_older_form_is_read() {
+    let settings = strict(config::Window::default());
+    let mut live = State::new(settings.clone());
+    live.begin(1, 0);
+    for place in 0..10_u32 {
+        live.at(place * 2);
+        live.decide(&facts(u64::from(place), 7, 1_000_000, 1_086_400 + i64::from(place))).unwrap();
+    }
+    let body = live.body_of(1).unwrap();
+    assert_eq!(body.expiry_max, 1_086_409);
+    let ids_before = |offset: i64| {
+        let mut restored = State::new(settings.clone());
+        restored.restore_body(2, &body.bytes, (500, offset)).unwrap();
+        restored.window().table().len()
+    };
+    assert_eq!([ids_before(500), ids_before(501), ids_before(508), ids_before(519)], [0, 1, 4, 10]);
+    // The form before had no distances, so a batch counts as a whole.
+    let mut older = body.bytes[..8].to_vec();
+    for entry in body.bytes[8..].chunks(4 + 25) {
+        older.extend_from_slice(&entry[4..]);
+    }
+    let mut restored = State::new(settings.clone());
+    restored.restore_body(1, &older, (500, 501)).unwrap();
+    assert_eq!(restored.window().table().len(), 10);
+    let mut untouched = State::new(settings);
+    for end in [0, 7, 9, body.bytes.len() - 1] {
+        assert_eq!(untouched.restore_body(2, &body.bytes[..end], (0, 100)), Err(StateError::Damaged));
+    }
+    assert!(untouched.window().table().is_empty());
 }
 
 #[test]

@@ -291,7 +291,10 @@ fn a_broker_that_is_gone_for_a_while_only_holds_things_up() {
     let own: &'static str = String::from_utf8(up.stdout).unwrap().trim().to_owned().leak();
     let orders = Orders::create(own, "gone");
     orders.send(0..2000, 200, None);
-    let filter = Filter::start(&orders.config("one", ""));
+    // Little in flight, so that the reader stalls, and pauses what it may not read for so long.
+    let config = std::fs::read_to_string(orders.config("one", "")).unwrap();
+    let config = config + "[pipeline]\nbatch_records_max = 100\ninflight_records_max = 400\n";
+    let filter = Filter::start(orders.dir.write("gone.toml", config).to_str().unwrap());
     orders.wait_committed(2000);
     orders.send(2000..40_000, 200, None);
     for action in ["kill-broker", "start-broker"] {

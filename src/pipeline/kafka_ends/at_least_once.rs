@@ -21,6 +21,7 @@ use super::outputs::{Decided, Outputs, journal_records};
 use super::pace::Pace;
 use super::progress::{Flight, Key, Progress};
 use super::suspects::Suspects;
+use super::vitals::Vitals;
 
 /// How long to wait for delivery reports when librdkafka's queue is full.
 const FULL_WAIT: Duration = Duration::from_millis(10);
@@ -233,6 +234,7 @@ impl AtLeastOnce {
                 return Err(KafkaError::stub_refused(key.1, offset).into());
             }
         }
+        Vitals::count(&self.progress.vitals.rebuilds);
         self.outputs.renew()?;
         self.deliveries.clear();
         self.flying.clear();

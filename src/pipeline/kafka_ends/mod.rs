@@ -17,6 +17,7 @@ mod rebalance;
 mod sink;
 mod source;
 mod suspects;
+mod vitals;
 mod watchdog;
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -36,6 +37,7 @@ use rebalance::{OnRebalance, Restorer};
 pub use sink::KafkaSink;
 use sink::Mode;
 pub use source::KafkaSource;
+pub use vitals::Vitals;
 
 /// How long look-ups at the start may take.
 const LOOK_UP_WAIT: Duration = Duration::from_secs(30);
@@ -69,9 +71,16 @@ type SharedConsumer = Arc<Mutex<Option<Consumer>>>;
 /// The connection to the brokers; closed when everything else has ended.
 pub struct Connection {
     consumer: SharedConsumer,
+    vitals: Arc<Vitals>,
 }
 
 impl Connection {
+    /// Counters of the run.
+    #[must_use]
+    pub fn vitals(&self) -> Arc<Vitals> {
+        Arc::clone(&self.vitals)
+    }
+
     /// Leaves the group and closes the consumer; every message must have been released.
     pub fn close(self) -> Result<(), KafkaError> {
         let consumer = self.consumer.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -130,9 +139,9 @@ pub fn connect(
         let names = kafka.topics.iter().map(|topic| kafka.journal_topic(topic)).collect();
         keeper::start(journals, &progress, names);
     }
-    let consumer = Arc::new(Mutex::new(Some(consumer)));
+    let (consumer, vitals) = (Arc::new(Mutex::new(Some(consumer))), Arc::clone(&progress.vitals));
     let source = KafkaSource::new(Arc::clone(&consumer), restorer, config, rules);
-    Ok((source, KafkaSink(mode), Connection { consumer }))
+    Ok((source, KafkaSink(mode), Connection { consumer, vitals }))
 }
 
 fn millis(ms: u32) -> Duration {

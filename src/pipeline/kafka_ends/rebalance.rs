@@ -2,6 +2,7 @@
 //!
 //! This runs inside the reader's poll, while the group waits, so everything here has a deadline.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,7 @@ use crate::kafka::{KafkaError, Listener, Owned, PartitionOffset};
 
 use super::super::news::Restored;
 use super::progress::{Ask, Key, Progress};
+use super::vitals::Vitals;
 
 /// How long to wait before a restore that met trouble begins anew.
 const RESTORE_PAUSE: Duration = Duration::from_secs(1);
@@ -122,9 +124,13 @@ impl Restorer {
             })
             .collect();
         let is_off = || !partitions.iter().any(|(key, epoch, _)| self.progress.owns(*key, *epoch));
+        let began = Instant::now();
         while !is_off() {
             match self.restore(&plans, &is_off) {
                 Ok(indexes) => {
+                    let vitals = &self.progress.vitals;
+                    vitals.restore_ms.store(began.elapsed().as_millis() as u64, Ordering::Relaxed);
+                    Vitals::count(&vitals.restores);
                     for ((key, epoch, _), index) in partitions.iter().zip(indexes) {
                         self.progress.restored(*key, *epoch, index);
                     }

@@ -156,6 +156,9 @@ impl Source for KafkaSource {
         }
         if !self.is_paused {
             tracing::warn!("the outputs take nothing for {} s; reading is paused", PAUSE_AFTER.as_secs());
+        }
+        // Also what was assigned meanwhile, or records would pile up here.
+        if !self.is_paused || !self.pending.is_empty() {
             let shared = Arc::clone(&self.consumer);
             let mut consumer = shared.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(consumer) = consumer.as_mut() else { return Err(KafkaError::Closed.into()) };

@@ -8,6 +8,7 @@ use super::super::super::news::News;
 use super::super::super::stop::Stop;
 use super::super::super::{Receipt, SinkError};
 use super::super::progress::{Due, Key};
+use super::super::vitals::Vitals;
 use super::{CALL_WAIT, ExactlyOnce, REPORT_WAIT, TEND_EVERY, call};
 
 /// The brokers end a transaction that is open for so long (`settings.rs`).
@@ -105,6 +106,7 @@ impl ExactlyOnce {
             wait_for_namesake(stop);
         }
         self.outputs.close();
+        Vitals::count(&self.progress.vitals.rebuilds);
         loop {
             let renewed = self.outputs.renew();
             let ready = renewed.and_then(|()| self.outputs.producer()?.init_transactions(CALL_WAIT));
@@ -152,16 +154,30 @@ impl ExactlyOnce {
                 Err(error) => return Err(error.into()),
             }
         };
-        let at = |stored: &Option<PartitionOffset>| stored.as_ref().map_or(-1, |stored| stored.offset);
-        let is_ours = (ours.iter().zip(&stored)).any(|((_, offset, _), stored)| at(stored) == offset.offset);
-        if is_ours {
-            return Ok(Outcome::Committed(due));
-        }
-        let moved = ours.into_iter().zip(stored).filter(|((_, _, before), stored)| {
-            stored.as_ref().is_some_and(|stored| stored.offset != *before)
-        });
-        Ok(Outcome::Undone(moved.filter_map(|((key, ..), stored)| Some((key, stored?))).collect()))
+        Ok(match compare(ours, stored) {
+            None => Outcome::Committed(due),
+            Some(outdated) => Outcome::Undone(outdated),
+        })
     }
+}
+
+/// Compares what is stored with what we sent and with what was there before. `None` if ours is there: a transaction is
+/// committed for all partitions or for none. Otherwise the partitions that somebody else has moved on.
+fn compare(
+    ours: Vec<(Key, PartitionOffset, i64)>,
+    stored: Vec<Option<PartitionOffset>>,
+) -> Option<Vec<(Key, PartitionOffset)>> {
+    let is_ours = |((_, sent, _), stored): (&(Key, PartitionOffset, i64), &Option<PartitionOffset>)| {
+        stored.as_ref().is_some_and(|stored| stored.offset == sent.offset)
+    };
+    if ours.iter().zip(&stored).any(is_ours) {
+        return None;
+    }
+    let moved = ours.into_iter().zip(stored).filter_map(|((key, _, before), stored)| {
+        let stored = stored.filter(|stored| stored.offset != before)?;
+        Some((key, stored))
+    });
+    Some(moved.collect())
 }
 
 /// A process with the same name would have taken the consumer's place as well: the reader hears of that, and ends.
@@ -169,5 +185,36 @@ fn wait_for_namesake(stop: &Stop) {
     let until = Instant::now() + NAMESAKE_WAIT;
     while Instant::now() < until && !stop.is_asked() {
         std::thread::sleep(TEND_EVERY);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kafka::TopicIndex;
+
+    fn sent(partition: i32, before: i64, next: i64) -> (Key, PartitionOffset, i64) {
+        ((TopicIndex(0), partition), PartitionOffset::new("in", partition, next), before)
+    }
+
+    fn stored(offsets: [i64; 2]) -> Vec<Option<PartitionOffset>> {
+        (0..)
+            .zip(offsets)
+            .map(|(partition, offset)| Some(PartitionOffset::new("in", partition, offset)))
+            .collect()
+    }
+
+    #[test]
+    fn the_committed_offsets_tell_what_became_of_a_transaction() {
+        let ours = || vec![sent(0, 10, 20), sent(1, 5, 7)];
+        assert!(compare(ours(), stored([20, 7])).is_none(), "ours: keep");
+        assert!(compare(ours(), stored([20, 9])).is_none(), "ours, and others went on");
+        let undone = compare(ours(), stored([10, 5]));
+        assert_eq!(undone, Some(Vec::new()), "the old ones: undo");
+        let nothing = compare(vec![sent(0, 0, 20)], vec![None]);
+        assert_eq!(nothing, Some(Vec::new()), "nothing was ever committed: undo");
+        let outdated = compare(ours(), stored([10, 6])).unwrap();
+        let keys: Vec<_> = outdated.iter().map(|(key, at)| (key.1, at.offset)).collect();
+        assert_eq!(keys, [(1, 6)], "anything else: restore");
     }
 }
