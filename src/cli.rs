@@ -39,6 +39,9 @@ pub enum Command {
     Test(Test),
     /// Sign envelopes, or verify their signatures; the rest of each envelope stays byte for byte.
     Sign(Sign),
+    /// Make a stream of envelopes whose right verdict is known, signed, from a seed.
+    #[command(visible_alias = "gen")]
+    Generate(Generate),
     /// Compile a JSON Schema and show its program, or check documents against it.
     #[command(subcommand)]
     Schema(Schema),
@@ -192,6 +195,56 @@ pub enum KeyEncoding {
     Text,
     /// Pairs of hexadecimal digits.
     Hex,
+}
+
+/// `tollgate generate`
+#[derive(Debug, Args)]
+pub struct Generate {
+    /// How many records to make.
+    #[arg(long, short = 'n', default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000_000))]
+    pub records: u64,
+    /// The seed: the same seed, mix and start make the same bytes, whatever the number of threads.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Mix of formats, faults, repetitions, sizes and keys (TOML). [default: all formats, 5 percent of faults]
+    #[arg(long, value_name = "FILE")]
+    pub mix: Option<PathBuf>,
+    /// One format instead of the mix's; `all` for all built-in ones.
+    #[arg(long, value_name = "NAME")]
+    pub format: Option<String>,
+    /// Size of records in bytes, instead of the mix's.
+    #[arg(long, value_name = "BYTES")]
+    pub size: Option<u32>,
+    /// How envelopes are written, instead of the mix's word: canonical, uniform or mixed.
+    #[arg(long, value_name = "STYLE", value_parser = ["canonical", "uniform", "mixed"])]
+    pub style: Option<String>,
+    /// Only records that hold.
+    #[arg(long)]
+    pub valid: bool,
+    /// Where the records go: a file (`.gz` and `.zst` compress), or `-` for standard output.
+    #[arg(long, short, value_name = "FILE", default_value = "-")]
+    pub out: PathBuf,
+    /// Where the right verdicts go, one JSON object per record.
+    #[arg(long, value_name = "FILE")]
+    pub truth: Option<PathBuf>,
+    /// Directory for a configuration, with keys and registries, by which the verdicts are right.
+    #[arg(long, value_name = "DIR")]
+    pub kit: Option<PathBuf>,
+    /// File that holds the master key of Olympus signatures (64 hex digits). [default: from the seed]
+    #[arg(long, value_name = "FILE")]
+    pub olympus_key_file: Option<PathBuf>,
+    /// File that holds the master key of Alfred signatures (64 hex digits). [default: from the seed]
+    #[arg(long, value_name = "FILE")]
+    pub alfred_key_file: Option<PathBuf>,
+    /// Time of the first record (RFC 3339): the verdicts are right by this clock.
+    #[arg(long, value_name = "TIME", default_value = "2026-03-03T12:00:00Z", value_parser = time)]
+    pub start: Timestamp,
+    /// Threads; 0 means one per available core.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=1024))]
+    pub threads: u16,
+    /// Print the summary as JSON.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `tollgate config`

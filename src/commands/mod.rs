@@ -5,6 +5,7 @@ mod config;
 mod coverage;
 mod demo;
 mod envelopes;
+mod generate;
 mod memory;
 mod report;
 mod run;
@@ -67,6 +68,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Test(args) => test::run(&args),
         Command::Sign(args) => sign::run(&args),
+        Command::Generate(args) => generate::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Config(args) => config::run(&args),
     });

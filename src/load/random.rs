@@ -11,6 +11,13 @@ impl Random {
         Self(seed)
     }
 
+    /// The generator of one thing among many of the same seed; `what` keeps kinds of things apart.
+    #[must_use]
+    pub fn at(seed: u64, number: u64, what: u64) -> Self {
+        let mut random = Self(seed ^ number.wrapping_mul(0xD134_2543_DE82_EF95) ^ what.rotate_left(56));
+        Self(random.next() ^ number)
+    }
+
     /// The next 64 bits.
     #[expect(clippy::should_implement_trait, reason = "it never ends, so it is no iterator")]
     pub fn next(&mut self) -> u64 {

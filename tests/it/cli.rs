@@ -39,7 +39,7 @@ impl Drop for TempDir {
     }
 }
 
-fn run(args: &[&str]) -> (i32, String, String) {
+pub(crate) fn run(args: &[&str]) -> (i32, String, String) {
     text(&tollgate().args(args).stdin(Stdio::null()).output().unwrap())
 }
 

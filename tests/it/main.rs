@@ -13,6 +13,7 @@ mod changes;
 mod cli;
 mod facts;
 mod fixtures;
+mod generate;
 mod identities;
 mod injected;
 mod kafka;
