@@ -25,7 +25,7 @@ pub(super) fn run(args: &Check) -> Result<Ended, Failure> {
     let rules = compile_rules(&config, file)?;
     let mut judge = Judge::new(&rules);
     judge.make_facts();
-    let mut state = State::new(Settings::of(&config));
+    let mut state = State::new(Settings::of(&config)).map_err(usage)?;
     let now = args.as_of.or_else(|| (config.rules.clock != ClockChoice::Record).then(clock::wall));
     let mut out = std::io::stdout().lock();
     let mut ended = Ended::Well;

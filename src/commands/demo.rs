@@ -125,7 +125,7 @@ fn filter(
     let mut log_error = None;
 
     let meters = Meters::default();
-    let state = Mutex::new(State::new(Settings::of(config)));
+    let state = Mutex::new(State::new(Settings::of(config))?);
     let setup =
         Setup { rules: Arc::clone(rules), state: &state, pipeline: &config.pipeline, stop, meters: &meters };
     let done = Stop::default();

@@ -31,7 +31,7 @@ pub(super) fn describe(config: &Config) -> String {
 
 /// The state to begin with: empty, or what the file holds.
 pub(super) fn open(file: Option<&Path>, config: &Config) -> Result<Mutex<State>, Failure> {
-    let mut state = State::new(Settings::of(config));
+    let mut state = State::new(Settings::of(config)).map_err(usage)?;
     if let Some(file) = file {
         match fs::read(file) {
             Ok(saved) => {

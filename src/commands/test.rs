@@ -22,7 +22,7 @@ use crate::config::{Config, Profile};
 use crate::formats::{Binding, Compiled};
 use crate::judge::{Input, Judge, NoWatch, Payload, Rules};
 use crate::state::ledger::WorkState;
-use crate::state::{Settings, State};
+use crate::state::{Origin, Settings, State};
 use crate::verdict::{Reason, Verdict};
 
 /// A line of a case file; members that only inform are not read.
@@ -141,7 +141,7 @@ impl<'c> Sequence<'c> {
             court,
             binding,
             judge,
-            state: State::new(court.settings.clone()),
+            state: State::new(court.settings.clone())?,
             asks_state: true,
             batch: 0,
         })
@@ -155,7 +155,7 @@ impl<'c> Sequence<'c> {
         let mut work_state = None;
         if let Some(facts) = self.judge.facts().filter(|_| verdict.is_accept() && self.asks_state) {
             self.batch += 1;
-            self.state.begin(self.batch, 0);
+            self.state.begin(self.batch, Origin::default());
             let ruling = self.state.decide(facts).map_err(|_| anyhow::anyhow!("the window is full"))?;
             self.state.commit(self.batch);
             verdict = Verdict { reason: ruling.reason, ignored: ruling.ignored, ..verdict };

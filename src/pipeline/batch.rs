@@ -1,5 +1,6 @@
 //! What travels: a batch of records of one partition, and what was decided about each.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -37,6 +38,21 @@ impl Payloads {
         match self {
             Self::Block(_) => index as i64,
             Self::Messages { messages, .. } => messages.get(index).map_or(0, kafka::Message::offset),
+        }
+    }
+
+    /// The records' places in their partition: from the first up to the one behind the last.
+    #[must_use]
+    pub fn offsets(&self) -> Range<i64> {
+        match self {
+            Self::Block(block) => {
+                let first = block.first_record as i64;
+                first..first + block.spans.len() as i64
+            }
+            Self::Messages { messages, .. } => {
+                let at = |message: Option<&kafka::Message>| message.map_or(0, kafka::Message::offset);
+                at(messages.first())..at(messages.last()) + 1
+            }
         }
     }
 

@@ -12,7 +12,7 @@ use crossbeam::select;
 
 use crate::histograms::{Recorder, Stage};
 use crate::judge::Payload;
-use crate::state::State;
+use crate::state::{Origin, State};
 use crate::tape::NodeIndex;
 use crate::verdict::{Reason, Verdict};
 
@@ -81,8 +81,10 @@ pub(super) fn run(
             }
             match epoch_of(&mut order.epochs, batch.partition, batch.epoch) {
                 Epoch::Older => continue,
-                // What the partition had in flight is read again.
-                Epoch::Newer => state.undo_partition(batch.partition.0),
+                // What the partition had in flight and was not committed is read again.
+                Epoch::Newer => {
+                    state.reread(batch.partition.0, batch.epoch, batch.payloads.offsets().start);
+                }
                 Epoch::Same => {}
             }
             decide(&mut batch, state)?;
@@ -154,7 +156,9 @@ fn epoch_of(epochs: &mut HashMap<Partition, u32>, partition: Partition, epoch: u
 
 /// Asks what was seen before about every record that holds: window, then ledger.
 fn decide(batch: &mut Batch, state: &mut State) -> Result<(), PipelineError> {
-    state.begin(batch.number, batch.partition.0);
+    let (partition, epoch) = (batch.partition.0, batch.epoch);
+    state.begin(batch.number, Origin { partition, epoch, offsets: batch.payloads.offsets() });
+    state.expect(&batch.facts);
     let undeliverable = batch.undeliverable().to_vec();
     let first = batch.payloads.offset(0);
     let mut facts = batch.facts.iter();

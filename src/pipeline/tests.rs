@@ -119,7 +119,7 @@ fn run_with(trouble: &Trouble) -> (Result<Summary, PipelineError>, Vec<u64>, boo
     let (stop, meters, lines, finished) =
         (Stop::default(), Meters::default(), Mutex::default(), Mutex::default());
     let rules = Arc::new(Rules::compile(&config).unwrap());
-    let state = Mutex::new(State::new(crate::state::Settings::of(&config)));
+    let state = Mutex::new(State::new(crate::state::Settings::of(&config)).unwrap());
     let setup = Setup { rules, state: &state, pipeline: &config.pipeline, stop: &stop, meters: &meters };
     let source = Numbers { next: 0, end: 10_000, panic_at: trouble.worker, fail_at: trouble.source };
     let sink = Keep { lines: &lines, panic_at: trouble.sink, fail_at: trouble.failure, finished: &finished };

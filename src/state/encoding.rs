@@ -89,7 +89,7 @@ impl State {
             }
         }
         if time > 0 {
-            self.window.advance(time);
+            self.window.resume(time);
         }
         Ok(())
     }

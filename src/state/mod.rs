@@ -13,13 +13,16 @@ mod encoding;
 pub mod ledger;
 pub mod settings;
 pub mod table;
+mod times;
 pub mod window;
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 pub use changes::Body;
 pub use encoding::StateError;
 pub use settings::{Mode, Settings};
+pub use window::NoMemory;
 
 use crate::clock::Timestamp;
 use crate::config::OnFull;
@@ -59,11 +62,22 @@ pub struct Notes {
     pub unrestored: u64,
 }
 
+/// Where a batch comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// Its partition.
+    pub partition: u64,
+    /// The partition's epoch, which rises whenever it is read anew.
+    pub epoch: u32,
+    /// Its records' places in the partition.
+    pub offsets: Range<i64>,
+}
+
 /// What one batch changed.
 #[derive(Default)]
 struct Changes {
     batch: u64,
-    partition: u64,
+    origin: Origin,
     /// The latest time of its records.
     time: Second,
     window: Vec<WindowChange>,
@@ -90,23 +104,22 @@ pub struct State {
 
 impl State {
     /// Nothing was seen yet.
-    #[must_use]
-    pub fn new(settings: Settings) -> Self {
-        Self {
-            window: Window::new(&settings.window),
+    pub fn new(settings: Settings) -> Result<Self, NoMemory> {
+        Ok(Self {
+            window: Window::new(&settings.window)?,
             ledger: Ledger::new(settings.ledger_entries_max),
             settings,
             open: VecDeque::new(),
             spare: Vec::new(),
             latest: 1,
             notes: Notes::default(),
-        }
+        })
     }
 
-    /// Begins a batch; what is decided from now on belongs to it.
-    pub fn begin(&mut self, batch: u64, partition: u64) {
+    /// Begins a batch; what is decided from now on belongs to it. Numbers of batches are never used twice.
+    pub fn begin(&mut self, batch: u64, origin: Origin) {
         let mut changes = self.spare.pop().unwrap_or_default();
-        (changes.batch, changes.partition, changes.time) = (batch, partition, 0);
+        (changes.batch, changes.origin, changes.time) = (batch, origin, 0);
         self.open.push_back(changes);
     }
 
@@ -117,6 +130,13 @@ impl State {
         }
     }
 
+    /// These records are decided about next: has what is known of them fetched from memory, all at once.
+    pub fn expect(&self, facts: &[Facts]) {
+        if self.settings.replay != Mode::Off {
+            self.window.expect(facts.iter().filter_map(|facts| facts.identity));
+        }
+    }
+
     /// Decides about a record that holds, and remembers it in the batch that was begun last. `Full` only where the
     /// window is set to stop the run.
     pub fn decide(&mut self, facts: &Facts) -> Result<Ruling, Full> {
@@ -124,7 +144,7 @@ impl State {
         self.latest = self.latest.max(now);
         self.notes.capped += u64::from(facts.capped);
         if self.open.is_empty() {
-            self.begin(0, 0);
+            self.begin(0, Origin::default());
         }
         let ruling = self.rule(facts, now)?;
         if let Some(changes) = self.open.back_mut() {
@@ -185,7 +205,7 @@ impl State {
         let Some(at) = self.open.iter().position(|changes| changes.batch == batch) else { return };
         let Some(changes) = self.open.remove(at) else { return };
         if changes.time > 0 {
-            self.window.advance(changes.time);
+            self.window.advance(changes.origin.partition, changes.time);
         }
         self.put_by(changes);
     }
@@ -203,10 +223,17 @@ impl State {
         self.put_by(changes);
     }
 
-    /// A partition is read anew from what was committed: takes back what its open batches remembered.
-    pub fn undo_partition(&mut self, partition: u64) {
-        while let Some(changes) = self.open.iter().rev().find(|changes| changes.partition == partition) {
-            let batch = changes.batch;
+    /// A partition is read anew, in a new epoch, from `offset` on. What its batches of earlier epochs remembered of
+    /// records from there on is taken back: those come again. Batches that end before are committed, or reading would
+    /// have begun at them; word of that may be late, since a partition can be lost and regained between two commits.
+    pub fn reread(&mut self, partition: u64, epoch: u32, offset: i64) {
+        let earlier = |origin: &Origin| origin.partition == partition && origin.epoch < epoch;
+        let done = |changes: &Changes| earlier(&changes.origin) && changes.origin.offsets.end <= offset;
+        while let Some(batch) = self.open.iter().find(|changes| done(changes)).map(|changes| changes.batch) {
+            self.commit(batch);
+        }
+        let again = |changes: &&Changes| earlier(&changes.origin);
+        while let Some(batch) = self.open.iter().rev().find(again).map(|changes| changes.batch) {
             self.undo(batch);
         }
     }
@@ -217,6 +244,11 @@ impl State {
             let batch = changes.batch;
             self.undo(batch);
         }
+    }
+
+    /// A partition was given away, or has ended: it holds the window's time no longer. What it remembered stays.
+    pub fn leave(&mut self, partition: u64) {
+        self.window.leave(partition);
     }
 
     fn put_by(&mut self, mut changes: Changes) {

@@ -40,6 +40,11 @@ impl Random {
     }
 }
 
+/// A batch of a partition's first epoch.
+fn of(partition: u64) -> Origin {
+    Origin { partition, ..Origin::default() }
+}
+
 fn id(number: u64) -> Identity {
     u128::from(number).to_le_bytes()
 }
@@ -120,7 +125,7 @@ impl Model {
 /// Random records, commits, undone batches and jumping clocks, at the limit and below it.
 fn compare_with_model(on_full: OnFull, identities: u64, random: &mut Random) {
     const MARGIN_S: u32 = 300;
-    let mut state = State::new(strict(window_of(on_full, MARGIN_S)));
+    let mut state = State::new(strict(window_of(on_full, MARGIN_S))).unwrap();
     let ids_max = state.window().table().len_max();
     let mut model = Model::default();
     let mut open: Vec<(u64, Model, i64)> = Vec::new();
@@ -133,7 +138,7 @@ fn compare_with_model(on_full: OnFull, identities: u64, random: &mut Random) {
             _ => random.below(20) as i64,
         };
         clock = clock.clamp(1_000_000, 1 << 31);
-        state.begin(batch, 0);
+        state.begin(batch, of(0));
         open.push((batch, model.clone(), clock));
         for _ in 0..random.below(60) {
             let mut keep_until = clock + 1 + random.below(40_000) as i64;
@@ -184,14 +189,14 @@ fn the_window_is_what_the_model_says() {
 fn a_full_window_does_what_its_setting_says() {
     for on_full in [OnFull::Stop, OnFull::Reject, OnFull::EvictOldest] {
         let mut random = Random::seeded("a_full_window_does_what_its_setting_says");
-        let mut state = State::new(strict(window_of(on_full, 60)));
+        let mut state = State::new(strict(window_of(on_full, 60))).unwrap();
         let ids_max = state.window().table().len_max();
         let mut model = Model::default();
         let (mut full, mut clock) = (0, 1_000_000);
         let mut expiries = BTreeSet::new();
         for batch in 1..250_u64 {
             clock += random.below(30) as i64;
-            state.begin(batch, 0);
+            state.begin(batch, of(0));
             let before = model.clone();
             for _ in 0..20 {
                 let mut keep_until = clock + 3000 + random.below(6000) as i64;
@@ -286,7 +291,7 @@ fn what_is_undone_never_was() {
     let mut settings = strict(config::Window { memory_bytes_max: 65_536, ..config::Window::default() });
     settings.ledger_entries_max = 60;
     settings.window.on_full = OnFull::EvictOldest;
-    let mut state = State::new(settings);
+    let mut state = State::new(settings).unwrap();
     let (mut now, mut number) = (1_000_000, 0);
     let mut accepted = 0;
     for _ in 0..200 {
@@ -295,7 +300,7 @@ fn what_is_undone_never_was() {
         let first = number + 1;
         for _ in 0..=random.below(3) {
             number += 1;
-            state.begin(number, 0);
+            state.begin(number, of(0));
             for _ in 0..random.below(40) {
                 let ruling = state.decide(&random_facts(&mut random, now)).unwrap();
                 accepted += u64::from(ruling.reason.is_none());
@@ -316,12 +321,12 @@ fn what_is_undone_never_was() {
 fn a_replayed_journal_and_a_snapshot_make_the_same_state() {
     let mut random = Random::seeded("a_replayed_journal_and_a_snapshot_make_the_same_state");
     let settings = strict(config::Window { memory_bytes_max: 1 << 20, ..config::Window::default() });
-    let mut live = State::new(settings.clone());
-    let mut replayed = State::new(settings.clone());
+    let mut live = State::new(settings.clone()).unwrap();
+    let mut replayed = State::new(settings.clone()).unwrap();
     let mut now = 1_000_000;
     for batch in 1..300 {
         now += random.below(60) as i64;
-        live.begin(batch, 0);
+        live.begin(batch, of(0));
         for _ in 0..random.below(40) {
             live.decide(&random_facts(&mut random, now)).unwrap();
         }
@@ -337,13 +342,13 @@ fn a_replayed_journal_and_a_snapshot_make_the_same_state() {
     let want = everything(&live, dead);
     assert!(want.0.len() > 100 && want.1.len() > 50);
     assert!(everything(&replayed, dead) == want, "by the journal");
-    let mut restored = State::new(settings.clone());
+    let mut restored = State::new(settings.clone()).unwrap();
     restored.restore(&live.snapshot()).unwrap();
     assert!(everything(&restored, dead) == want, "by the snapshot");
     // And they go on alike.
     for batch in 300..400 {
-        live.begin(batch, 0);
-        restored.begin(batch, 0);
+        live.begin(batch, of(0));
+        restored.begin(batch, of(0));
         for _ in 0..30 {
             let facts = random_facts(&mut random, now);
             assert_eq!(live.decide(&facts), restored.decide(&facts));
@@ -354,8 +359,8 @@ fn a_replayed_journal_and_a_snapshot_make_the_same_state() {
 #[test]
 fn a_journal_tells_each_record_apart_and_its_older_form_is_read() {
     let settings = strict(config::Window::default());
-    let mut live = State::new(settings.clone());
-    live.begin(1, 0);
+    let mut live = State::new(settings.clone()).unwrap();
+    live.begin(1, of(0));
     for place in 0..10_u32 {
         live.at(place * 2);
         live.decide(&facts(u64::from(place), 7, 1_000_000, 1_086_400 + i64::from(place))).unwrap();
@@ -363,7 +368,7 @@ fn a_journal_tells_each_record_apart_and_its_older_form_is_read() {
     let body = live.body_of(1).unwrap();
     assert_eq!(body.expiry_max, 1_086_409);
     let ids_before = |offset: i64| {
-        let mut restored = State::new(settings.clone());
+        let mut restored = State::new(settings.clone()).unwrap();
         restored.restore_body(2, &body.bytes, (500, offset)).unwrap();
         restored.window().table().len()
     };
@@ -373,10 +378,10 @@ fn a_journal_tells_each_record_apart_and_its_older_form_is_read() {
     for entry in body.bytes[8..].chunks(4 + 25) {
         older.extend_from_slice(&entry[4..]);
     }
-    let mut restored = State::new(settings.clone());
+    let mut restored = State::new(settings.clone()).unwrap();
     restored.restore_body(1, &older, (500, 501)).unwrap();
     assert_eq!(restored.window().table().len(), 10);
-    let mut untouched = State::new(settings);
+    let mut untouched = State::new(settings).unwrap();
     for end in [0, 7, 9, body.bytes.len() - 1] {
         assert_eq!(untouched.restore_body(2, &body.bytes[..end], (0, 100)), Err(StateError::Damaged));
     }
@@ -387,18 +392,17 @@ fn a_journal_tells_each_record_apart_and_its_older_form_is_read() {
 fn damaged_bytes_are_an_error_and_change_nothing() {
     let mut random = Random::seeded("damaged_bytes_are_an_error_and_change_nothing");
     let settings = strict(config::Window { memory_bytes_max: 65_536, ..config::Window::default() });
-    let mut live = State::new(settings.clone());
+    let mut live = State::new(settings.clone()).unwrap();
     for _ in 0..60 {
         live.decide(&random_facts(&mut random, 1_000_000)).unwrap();
     }
     let whole = live.snapshot();
-    let mut fresh = State::new(settings);
+    let mut fresh = State::new(settings).unwrap();
     for end in 0..whole.len() {
         assert_eq!(fresh.restore(&whole[..end]), Err(StateError::Damaged));
     }
-    for _ in 0..2000 {
+    for at in 0..whole.len() {
         let mut changed = whole.clone();
-        let at = random.below(changed.len() as u64) as usize;
         changed[at] ^= 1 << random.below(8);
         assert_eq!(fresh.restore(&changed), Err(StateError::Damaged), "byte {at}");
     }
@@ -408,13 +412,13 @@ fn damaged_bytes_are_an_error_and_change_nothing() {
 
 #[test]
 fn copies_are_caught_in_the_same_batch_and_in_the_next_and_across_partitions() {
-    let mut state = State::new(strict(config::Window::default()));
+    let mut state = State::new(strict(config::Window::default())).unwrap();
     let record = facts(1, 7, 1_000_000, 1_086_400);
     let decide = |state: &mut State| state.decide(&record).unwrap().reason;
-    state.begin(1, 0);
+    state.begin(1, of(0));
     assert_eq!(decide(&mut state), None);
     assert_eq!(decide(&mut state), Some(Reason::Duplicate), "in the same batch");
-    state.begin(2, 1);
+    state.begin(2, of(1));
     assert_eq!(
         decide(&mut state),
         Some(Reason::Duplicate),
@@ -422,10 +426,87 @@ fn copies_are_caught_in_the_same_batch_and_in_the_next_and_across_partitions() {
     );
     state.undo(2);
     assert_eq!(decide(&mut state), Some(Reason::Duplicate));
-    state.undo_partition(0);
-    state.begin(3, 0);
+    state.reread(0, 1, -1);
+    state.begin(3, of(0));
     assert_eq!(decide(&mut state), None, "what was undone comes again");
     state.commit(3);
     state.undo(3);
     assert_eq!(decide(&mut state), Some(Reason::Duplicate), "what is committed stays");
+}
+
+/// A state of another version is refused as such, with its checksum right.
+#[test]
+fn another_version_is_refused_by_its_number() {
+    let mut state = State::new(strict(window_of(OnFull::Stop, 60))).unwrap();
+    let mut bytes = state.snapshot();
+    for found in [0, 2, 255] {
+        bytes.truncate(bytes.len() - 32);
+        bytes[4] = found;
+        let checksum = crate::credentials::digest::sha256(&[&bytes]);
+        bytes.extend_from_slice(&checksum);
+        assert_eq!(state.restore(&bytes), Err(StateError::Version { found }));
+    }
+}
+
+/// A partition is lost after its batches were committed and comes back before the gate has heard of the commit: what is
+/// committed stays, what is read again is taken back, and late word of either changes nothing.
+#[test]
+fn a_partition_that_is_lost_and_regained_keeps_what_is_committed() {
+    let mut state = State::new(strict(config::Window::default())).unwrap();
+    let origin = |epoch, offsets| Origin { partition: 3, epoch, offsets };
+    let record = |number| facts(number, 7, 1_000_000, 1_086_400);
+    for (batch, offsets) in [(1, 0..10), (2, 10..20), (3, 20..30)] {
+        state.begin(batch, origin(1, offsets));
+        assert_eq!(state.decide(&record(batch)).unwrap().reason, None);
+    }
+    state.begin(4, Origin { partition: 5, epoch: 1, offsets: 0..10 });
+    assert_eq!(state.decide(&record(4)).unwrap().reason, None);
+    // Reading goes on at 20, so everything below is committed.
+    state.reread(3, 2, 20);
+    state.begin(5, origin(2, 20..30));
+    let reason = |state: &mut State, number| state.decide(&record(number)).unwrap().reason;
+    assert_eq!(reason(&mut state, 1), Some(Reason::Duplicate), "committed");
+    assert_eq!(reason(&mut state, 2), Some(Reason::Duplicate), "committed");
+    assert_eq!(reason(&mut state, 4), Some(Reason::Duplicate), "of another partition");
+    assert_eq!(reason(&mut state, 3), None, "comes again");
+    // Word about batches of the earlier epoch comes late; another new epoch finds the batch of the second one open.
+    (1..=3).for_each(|batch| state.undo(batch));
+    state.commit(3);
+    assert_eq!(reason(&mut state, 1), Some(Reason::Duplicate));
+    state.reread(3, 2, 20);
+    assert_eq!(reason(&mut state, 3), Some(Reason::Duplicate), "the same epoch takes nothing back");
+    state.reread(3, 3, 20);
+    state.begin(6, origin(3, 20..30));
+    assert_eq!(reason(&mut state, 3), None);
+}
+
+/// Clocks at the ends of time, before 1970 and far ahead: copies are caught, and nothing of the others is forgotten.
+#[test]
+fn clocks_at_the_ends_of_time_do_no_harm() {
+    let mut state = State::new(strict(config::Window::default())).unwrap();
+    let now = 1_776_366_000;
+    state.begin(1, of(0));
+    assert_eq!(state.decide(&facts(1, 7, now, now + 86_400)).unwrap().reason, None);
+    state.commit(1);
+    let mut batch = 1;
+    for micros in [i64::MIN, i64::MIN + 1, -1, 0, 1, i64::MAX - 1, i64::MAX] {
+        let time = Timestamp::from_micros(micros);
+        for (number, keep_until) in [(2, i64::MAX), (3, i64::MIN), (4, 0)] {
+            batch += 1;
+            state.begin(batch, of(0));
+            let at = Facts {
+                now: Some(time),
+                keep_until: Timestamp::from_micros(keep_until),
+                ..facts(0, 1, 0, 0)
+            };
+            let record = Facts { identity: Some(id(1000 * batch + number)), ..at };
+            assert_eq!(state.decide(&record).unwrap().reason, None);
+            let again = state.decide(&record).unwrap().reason;
+            let kept = expiry_of(record.keep_until) > second_of(time);
+            assert_eq!(again, kept.then_some(Reason::Duplicate), "{micros} {keep_until}");
+            state.commit(batch);
+        }
+    }
+    let again = state.decide(&facts(1, 7, now + 10, now + 86_400)).unwrap().reason;
+    assert_eq!(again, Some(Reason::Duplicate), "of the right time");
 }

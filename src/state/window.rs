@@ -7,18 +7,16 @@
 
 use std::hash::{BuildHasher as _, RandomState};
 
-use super::table::{Kept, Key, SLOT_BYTES, Table};
+use super::table::{FULL_PERCENT, Kept, Key, SLOT_BYTES, Table};
+use super::times::Times;
 use crate::clock::Timestamp;
 use crate::config::{OnFull, Window as Settings};
 use crate::credentials::digest::Identity;
 
 /// Most bytes that a live id costs once the table has grown past its first few shards.
 pub const BYTES_PER_ID_MAX: u64 = 32;
-/// Committed times that are looked back on: the window's time is the smallest of them.
-const RECENT: usize = 64;
-/// LIMIT: how far one commit moves the window's time ahead. A clock that jumps for a moment empties nothing; after a
-/// real gap the window catches up within a few commits.
-const ADVANCE_S_MAX: u32 = 3600;
+/// Identities that [`Window::expect`] handles at once.
+const EXPECTED: usize = 64;
 
 /// A second of the Unix epoch in a slot: 1 to the year 2106.
 pub type Second = u32;
@@ -48,44 +46,45 @@ pub struct WindowChange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
+/// The system does not give the memory that the window may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`window.memory_bytes_max`: found {bytes}, allowed: what the system gives; it refused that much")]
+pub struct NoMemory {
+    /// How much was asked for.
+    pub bytes: u64,
+}
+
 /// The replay window.
 pub struct Window {
     table: Table,
     mixer: Mixer,
     on_full: OnFull,
     margin_s: u32,
-    recent: [Second; RECENT],
-    next: usize,
-    time: Second,
-    /// The latest that `time` ever was: the way back there is not walked step by step again.
-    time_max: Second,
+    times: Times,
     evicted: u64,
 }
 
 impl Window {
     /// An empty window.
-    #[must_use]
-    pub fn new(settings: &Settings) -> Self {
+    pub fn new(settings: &Settings) -> Result<Self, NoMemory> {
         Self::with_mixer(settings, Mixer::random())
     }
 
-    fn with_mixer(settings: &Settings, mixer: Mixer) -> Self {
-        Self {
-            table: Table::new(settings.memory_bytes_max),
+    fn with_mixer(settings: &Settings, mixer: Mixer) -> Result<Self, NoMemory> {
+        let bytes = settings.memory_bytes_max;
+        Ok(Self {
+            table: Table::new(bytes).map_err(|_| NoMemory { bytes })?,
             mixer,
             on_full: settings.on_full,
             margin_s: settings.margin_s,
-            recent: [0; RECENT],
-            next: 0,
-            time: 0,
-            time_max: 0,
+            times: Times::default(),
             evicted: 0,
-        }
+        })
     }
 
     /// A window whose index anybody can compute, to show in tests what the random key is for.
     #[cfg(test)]
-    pub(super) fn with_known_index(settings: &Settings) -> Self {
+    pub(super) fn with_known_index(settings: &Settings) -> Result<Self, NoMemory> {
         Self::with_mixer(settings, Mixer([0; 3]))
     }
 
@@ -99,6 +98,22 @@ impl Window {
     #[must_use]
     pub fn evicted(&self) -> u64 {
         self.evicted
+    }
+
+    /// These identities will be looked up next: fetches their places from memory, all at once.
+    ///
+    /// PERF: of the misses of a batch a dozen overlap; `cargo bench --bench window` has both ways.
+    pub fn expect(&self, identities: impl Iterator<Item = Identity>) {
+        let mut identities = identities.peekable();
+        let mut places = [0; EXPECTED];
+        while identities.peek().is_some() {
+            let mut count = 0;
+            for (place, identity) in places.iter_mut().zip(identities.by_ref()) {
+                *place = self.table.place(self.mixer.mix(identity));
+                count += 1;
+            }
+            self.table.touch(places.get(..count).unwrap_or_default());
+        }
     }
 
     /// What is known of an identity at a time.
@@ -120,28 +135,29 @@ impl Window {
         changes: &mut Vec<WindowChange>,
     ) -> Result<(), Full> {
         let key = self.mixer.mix(identity);
-        let before = self.table.find(key);
-        if before.is_none() && self.table.len() >= self.table.len_max() {
+        if self.table.len() >= self.table.len_max() && self.table.find(key).is_none() {
             self.make_room(key, changes)?;
         }
         let kept = Kept { tag: tag_of(content), expiry: keep_until.max(1) };
-        self.table.insert(key, kept, self.dead());
+        let before = self.table.insert(key, kept, self.dead());
         changes.push(WindowChange { key, before, after: Some(kept) });
         Ok(())
     }
 
     /// First what is dead goes; then, where the setting says so, what would die first. Of a large table only the shard
-    /// that the key falls into is looked at, a sample of some thousand ids.
+    /// that the key falls into is looked at, a sample of more than 1,600 ids that no one can choose: with one shard the
+    /// oldest id of all is given up, with more one of the oldest hundredth (but for once in ten million times).
     fn make_room(&mut self, key: Key, changes: &mut Vec<WindowChange>) -> Result<(), Full> {
         let dead = self.dead();
-        self.table.purge_around(key, dead);
-        if self.table.len() < self.table.len_max() {
+        let oldest = self.table.oldest_around(key);
+        if oldest.is_some_and(|(_, kept)| kept.expiry <= dead) {
+            self.table.purge_around(key, dead);
             return Ok(());
         }
         if self.on_full != OnFull::EvictOldest {
             return Err(Full);
         }
-        if let Some((oldest, _)) = self.table.oldest_around(key) {
+        if let Some((oldest, _)) = oldest {
             let before = self.table.remove(oldest);
             changes.push(WindowChange { key: oldest, before, after: None });
             if self.evicted == 0 {
@@ -162,36 +178,35 @@ impl Window {
         }
         match change.before {
             Some(before) => self.table.insert(change.key, before, 0),
-            None => {
-                self.table.remove(change.key);
-            }
-        }
+            None => self.table.remove(change.key),
+        };
     }
 
-    /// A batch of this time was committed.
-    pub fn advance(&mut self, now: Second) {
-        if let Some(place) = self.recent.get_mut(self.next % RECENT) {
-            *place = now;
-        }
-        self.next += 1;
-        let known = self.recent.get(..self.next.min(RECENT)).unwrap_or_default();
-        let smallest = known.iter().copied().min().unwrap_or_default();
-        // The first time is taken as it is; later ones in steps. Going back is always safe.
-        let step = self.time.saturating_add(ADVANCE_S_MAX).max(self.time_max);
-        self.time = if self.time == 0 { smallest } else { smallest.min(step) };
-        self.time_max = self.time_max.max(self.time);
+    /// A batch of this partition and time was committed.
+    pub fn advance(&mut self, partition: u64, now: Second) {
+        self.times.commit(partition, now);
+    }
+
+    /// A partition was given away, or has ended: it holds the window's time no longer.
+    pub fn leave(&mut self, partition: u64) {
+        self.times.leave(partition);
+    }
+
+    /// Goes on at the time of an earlier run.
+    pub fn resume(&mut self, time: Second) {
+        self.times.resume(time);
     }
 
     /// The time of what is committed.
     #[must_use]
     pub fn time(&self) -> Second {
-        self.time
+        self.times.time()
     }
 
     /// Entries that expire here or before may be dropped.
     #[must_use]
     pub fn dead(&self) -> Second {
-        self.time.saturating_sub(self.margin_s)
+        self.times.time().saturating_sub(self.margin_s)
     }
 
     /// Every entry that is not dead: identity, tag and expiry.
@@ -231,7 +246,7 @@ pub fn expected_bytes(records_per_s: u64, keep_s: u64) -> u64 {
 /// Ids that fit into so many bytes.
 #[must_use]
 pub fn expected_ids(bytes: u64) -> u64 {
-    bytes / SLOT_BYTES as u64 * 83 / 100
+    bytes / SLOT_BYTES as u64 * FULL_PERCENT / 100
 }
 
 /// An instant in whole seconds; before 1970 counts as its first second.

@@ -26,7 +26,7 @@ fn agrees(mix: &Mix, seed: u64, records: u64) -> BTreeSet<&'static str> {
     assert!(rules.lacks().is_empty(), "the kit has the data of every rule");
     let mut judge = Judge::new(&rules);
     judge.make_facts();
-    let mut state = State::new(Settings::of(&config));
+    let mut state = State::new(Settings::of(&config)).unwrap();
     let generator = Generator::new(mix, seed, &secrets, start, Destination::Topic).unwrap();
     let mut cursor = generator.cursor();
     let (mut record, mut reasons, mut wrong) = (Vec::new(), BTreeSet::new(), BTreeMap::new());

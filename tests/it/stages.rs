@@ -85,7 +85,7 @@ fn run(stop: &Stop, source: Endless, act: Act) -> Result<Summary, PipelineError>
     config.pipeline.stop_deadline_ms = 200;
     let rules = Arc::new(Rules::compile(&config).unwrap());
     let meters = Meters::default();
-    let state = Mutex::new(State::new(Settings::of(&config)));
+    let state = Mutex::new(State::new(Settings::of(&config)).unwrap());
     let setup = Setup { rules, state: &state, pipeline: &config.pipeline, stop, meters: &meters };
     let started = Instant::now();
     let outcome = pipeline::run(&setup, source, Custom(act), |_| {});
