@@ -1,7 +1,11 @@
-//! The replay window beside a `HashMap` with an expiry queue, and beside a random read of the same memory.
+//! The replay window beside a `HashMap` with an expiry queue, and beside random reads of memory of the same size.
 //!
 //! `cargo bench --bench window` runs a million ids; `TOLLGATE_BENCH_IDS=10000000` any other number. Each line says what
 //! one look-up and insert costs at that size, the slowest of them, and the resident memory for each id.
+//!
+//! The window is asked in both ways: one id after the other, beside reads each of which waits for the one before; and in
+//! batches of 1024 that are announced by `expect`, as the gate does it, beside reads of 1024 known places. All of them
+//! take turns in short pieces, and the median piece counts, since other work on the machine disturbs long ones.
 
 #![expect(
     clippy::unwrap_used,
@@ -20,8 +24,10 @@ use tollgate::credentials::digest::Identity;
 use tollgate::state::table::{MOVED_SLOTS_MAX, SLOT_BYTES};
 use tollgate::state::window::{Seen, Window};
 
-/// Operations that are timed at the full size.
-const TIMED: u64 = 1_000_000;
+/// Ids of one piece of the measurement, as many as a batch of the gate has.
+const PIECE: u64 = 1024;
+/// Pieces of each kind.
+const PIECES: u64 = 1000;
 const KEEP_S: u32 = 86_400;
 
 /// Identities are SHA-256 in life; here a mixing of the number serves, so that making them costs little.
@@ -43,6 +49,8 @@ fn resident_bytes() -> u64 {
 trait Memory {
     /// Looks an id up and remembers it if it is new; says whether it was.
     fn see(&mut self, id: Identity, now: u32) -> bool;
+    /// These ids come next.
+    fn expect(&self, _: &[Identity]) {}
     fn note(&self) -> String;
 }
 
@@ -58,13 +66,14 @@ impl Memory for Ours {
         new
     }
 
+    fn expect(&self, ids: &[Identity]) {
+        self.0.expect(ids.iter().copied());
+    }
+
     fn note(&self) -> String {
         let table = self.0.table();
         let bytes = table.bytes() as f64 / table.len() as f64;
-        format!(
-            "{bytes:.1} bytes by count, {} slots moved at most (limit {MOVED_SLOTS_MAX})",
-            table.moved_max()
-        )
+        format!("({bytes:.1} by count), {} slots moved at most (limit {MOVED_SLOTS_MAX})", table.moved_max())
     }
 }
 
@@ -93,7 +102,8 @@ impl Memory for MapAndQueue {
     }
 }
 
-fn measure(name: &str, ids: u64, memory: &mut impl Memory) {
+/// Fills a memory; prints the slowest inserts and the resident bytes for each id.
+fn fill(name: &str, ids: u64, memory: &mut impl Memory) {
     let before = resident_bytes();
     let mut slowest = Histogram::<u64>::new(3).unwrap();
     for number in 0..ids {
@@ -102,47 +112,109 @@ fn measure(name: &str, ids: u64, memory: &mut impl Memory) {
         slowest.record(started.elapsed().as_nanos() as u64).unwrap();
     }
     let bytes = resident_bytes().saturating_sub(before) as f64 / ids as f64;
-    let started = Instant::now();
-    let mut new = 0;
-    for number in 0..TIMED {
-        // One in two was seen, at a random place.
-        let number = if number % 2 == 0 { ids + number } else { (number * 0x9E37_79B9) % ids };
-        new += u64::from(memory.see(identity(number), 1_000_000));
-    }
-    let nanos = started.elapsed().as_nanos() as f64 / TIMED as f64;
-    assert_eq!(new, TIMED / 2, "the right ones are new");
     println!(
-        "| {name} | {ids} | {nanos:.0} | {} | {} | {bytes:.1} | {} |",
+        "{name}: insert mean {:.0} ns, p99.999 {} ns, max {} ns; {bytes:.1} resident bytes per id {}",
+        slowest.mean(),
         slowest.value_at_quantile(0.99999),
         slowest.max(),
         memory.note()
     );
 }
 
-/// What one random read of memory of the window's size costs, with nothing else.
-fn random_read(ids: u64) {
-    let cells = vec![[1_u32; SLOT_BYTES / 4]; (ids as f64 / 0.85) as usize];
-    let (mut at, mut sum) = (1_u64, 0_u64);
+/// One piece of the measurement: half of the ids were seen, at random places.
+fn piece(ids: u64, number: u64) -> Vec<Identity> {
+    let first = ids + number * PIECE;
+    let random = |number: u64| u64::from_le_bytes(identity(!number)[..8].try_into().unwrap());
+    (first..first + PIECE)
+        .map(|number| identity(if number % 2 == 0 { number } else { random(number) % ids }))
+        .collect()
+}
+
+/// Nanoseconds for each id of a piece.
+fn timed(memory: &mut impl Memory, piece: &[Identity], announced: bool) -> f64 {
     let started = Instant::now();
-    for number in 0..TIMED {
-        // Each read waits for the one before, as a look-up waits for its slot.
-        let word = u64::from(cells[(at % cells.len() as u64) as usize][0]);
-        at = u64::from_le_bytes(identity(number ^ word)[..8].try_into().unwrap()) ^ word;
-        sum += word;
+    if announced {
+        memory.expect(piece);
     }
-    let nanos = started.elapsed().as_nanos() as f64 / TIMED as f64;
+    let new: u64 = piece.iter().map(|id| u64::from(memory.see(*id, 1_000_000))).sum();
+    let nanos = started.elapsed().as_nanos() as f64 / PIECE as f64;
+    assert_eq!(new, PIECE / 2, "the right ones are new");
+    nanos
+}
+
+/// Reads of random places, each of which waits for the one before, as a look-up waits for its slot.
+fn waiting_reads(cells: &[[u64; SLOT_BYTES / 8]], piece: &[Identity]) -> f64 {
+    let started = Instant::now();
+    let mut word = 0;
+    for id in piece {
+        let at = (u64::from_le_bytes(id[..8].try_into().unwrap()) ^ word) % cells.len() as u64;
+        word = cells[at as usize][0];
+    }
+    black_box(word);
+    started.elapsed().as_nanos() as f64 / PIECE as f64
+}
+
+/// Reads of places that are all known ahead.
+fn known_reads(cells: &[[u64; SLOT_BYTES / 8]], piece: &[Identity]) -> f64 {
+    let started = Instant::now();
+    let mut sum = 0;
+    for id in piece {
+        let at = u64::from_le_bytes(id[..8].try_into().unwrap()) % cells.len() as u64;
+        sum ^= cells[at as usize][0];
+    }
     black_box(sum);
-    println!("| a random read | {ids} | {nanos:.0} | | | | |");
+    started.elapsed().as_nanos() as f64 / PIECE as f64
 }
 
 fn main() {
     let ids = std::env::var("TOLLGATE_BENCH_IDS").ok().and_then(|ids| ids.parse().ok()).unwrap_or(1_000_000);
+    let settings = config::Window {
+        memory_bytes_max: (ids + 4 * PIECES * PIECE) * 40 + (64 << 20),
+        ..config::Window::default()
+    };
+    let mut window = Ours(Window::new(&settings).unwrap(), Vec::new());
+    fill("window", ids, &mut window);
+    let mut map = MapAndQueue::default();
+    if std::env::var_os("TOLLGATE_BENCH_ALONE").is_none() {
+        fill("HashMap and queue", ids, &mut map);
+    }
+    let cells = vec![[1_u64; SLOT_BYTES / 8]; (ids as f64 / 0.82) as usize];
+    let mut results: [Vec<f64>; 5] = std::array::from_fn(|_| Vec::new());
+    for number in 0..PIECES {
+        let (single, announced) = (piece(ids, 2 * number), piece(ids, 2 * number + 1));
+        results[0].push(waiting_reads(&cells, &single));
+        results[1].push(timed(&mut window, &single, false));
+        results[2].push(known_reads(&cells, &announced));
+        results[3].push(timed(&mut window, &announced, true));
+        if !map.map.is_empty() {
+            results[4].push(timed(&mut map, &single, false));
+        }
+    }
+    let shown = |of: &[f64]| {
+        let mut sorted = of.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let mean = of.iter().sum::<f64>() / of.len().max(1) as f64;
+        (sorted.get(sorted.len() / 2).copied().unwrap_or_default(), mean)
+    };
+    let names = [
+        "a read that waits for the one before",
+        "window, one id after the other",
+        "a read of a place known ahead",
+        "window, batches of 1024 that are announced",
+        "HashMap and queue",
+    ];
     println!(
-        "| memory | ids | look-up and insert, ns | insert p99.999, ns | insert max, ns | resident bytes per id | |"
+        "\n| {ids} ids | median ns | mean ns | of the read that waits | of the read known ahead |\n|---|---|---|---|---|"
     );
-    println!("|---|---|---|---|---|---|---|");
-    random_read(ids);
-    let settings = config::Window { memory_bytes_max: ids * 40 + (64 << 20), ..config::Window::default() };
-    measure("window", ids, &mut Ours(Window::new(&settings), Vec::new()));
-    measure("HashMap and queue", ids, &mut MapAndQueue::default());
+    let ((waiting, waiting_mean), (known, known_mean)) = (shown(&results[0]), shown(&results[2]));
+    for (name, result) in names.iter().zip(&results) {
+        let (median, mean) = shown(result);
+        println!(
+            "| {name} | {median:.0} | {mean:.0} | {:.2} (mean {:.2}) | {:.2} (mean {:.2}) |",
+            median / waiting,
+            mean / waiting_mean,
+            median / known,
+            mean / known_mean
+        );
+    }
 }
