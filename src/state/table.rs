@@ -233,21 +233,21 @@ impl Table {
         let home = self.home_mut(key);
         // The key is in the first bucket that is not full, or in one before it.
         let end = home.iter().position(|bucket| !bucket.is_full()).map_or(home.len(), |end| end + 1);
-        let (mut hole, slot) =
+        let (mut gap, slot) =
             (home.iter().take(end).enumerate()).find_map(|(at, bucket)| Some((at, bucket.find(key)?)))?;
-        let kept = home.get(hole)?.kept(slot);
-        let mut was_full = home.get(hole)?.is_full();
-        home.get_mut(hole)?.free(slot);
+        let kept = home.get(gap)?.kept(slot);
+        let mut was_full = home.get(gap)?.is_full();
+        home.get_mut(gap)?.free(slot);
         // What had to go further because this bucket was full comes back; what it leaves is filled the same way.
-        let mut next = hole + 1;
+        let mut next = gap + 1;
         while was_full && let Some(bucket) = home.get(next) {
-            let pushed = bucket.entries().position(|(other, _)| layout.place(other) <= first + hole);
+            let pushed = bucket.entries().position(|(other, _)| layout.place(other) <= first + gap);
             if let Some((slot, entry)) = pushed.and_then(|slot| Some((slot, bucket.entry(slot)?))) {
                 was_full = bucket.is_full();
                 home.get_mut(next)?.free(slot);
-                let place = home.get_mut(hole)?;
+                let place = home.get_mut(gap)?;
                 place.set(place.taken(), entry);
-                hole = next;
+                gap = next;
             } else {
                 was_full = bucket.is_full();
             }

@@ -145,7 +145,7 @@ impl Window {
     }
 
     /// First what is dead goes; then, where the setting says so, what would die first. Of a large table only the shard
-    /// that the key falls into is looked at, a sample of more than 1,600 ids that no one can choose: with one shard the
+    /// that the key falls into is looked at, a sample of more than 2,000 ids that no one can choose: with one shard the
     /// oldest id of all is given up, with more one of the oldest hundredth (but for once in ten million times).
     fn make_room(&mut self, key: Key, changes: &mut Vec<WindowChange>) -> Result<(), Full> {
         let dead = self.dead();
