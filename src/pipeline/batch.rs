@@ -32,11 +32,11 @@ pub enum Payloads {
 }
 
 impl Payloads {
-    /// The source offset of record `index`; with files, its place.
+    /// The place of record `index` in its partition.
     #[must_use]
     pub fn offset(&self, index: usize) -> i64 {
         match self {
-            Self::Block(_) => index as i64,
+            Self::Block(block) => (block.first_record as usize + index) as i64,
             Self::Messages { messages, .. } => messages.get(index).map_or(0, kafka::Message::offset),
         }
     }
@@ -44,15 +44,9 @@ impl Payloads {
     /// The records' places in their partition: from the first up to the one behind the last.
     #[must_use]
     pub fn offsets(&self) -> Range<i64> {
-        match self {
-            Self::Block(block) => {
-                let first = block.first_record as i64;
-                first..first + block.spans.len() as i64
-            }
-            Self::Messages { messages, .. } => {
-                let at = |message: Option<&kafka::Message>| message.map_or(0, kafka::Message::offset);
-                at(messages.first())..at(messages.last()) + 1
-            }
+        match self.len() {
+            0 => 0..0,
+            len => self.offset(0)..self.offset(len - 1) + 1,
         }
     }
 

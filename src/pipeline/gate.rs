@@ -156,11 +156,11 @@ fn epoch_of(epochs: &mut HashMap<Partition, u32>, partition: Partition, epoch: u
 
 /// Asks what was seen before about every record that holds: window, then ledger.
 fn decide(batch: &mut Batch, state: &mut State) -> Result<(), PipelineError> {
-    let (partition, epoch) = (batch.partition.0, batch.epoch);
-    state.begin(batch.number, Origin { partition, epoch, offsets: batch.payloads.offsets() });
+    let (partition, epoch, offsets) = (batch.partition.0, batch.epoch, batch.payloads.offsets());
+    let first = offsets.start;
+    state.begin(batch.number, Origin { partition, epoch, offsets });
     state.expect(&batch.facts);
     let undeliverable = batch.undeliverable().to_vec();
-    let first = batch.payloads.offset(0);
     let mut facts = batch.facts.iter();
     for (place, outcome) in batch.outcomes.iter_mut().enumerate() {
         let facts = if outcome.verdict.is_accept() { facts.next() } else { None };
