@@ -10,7 +10,7 @@ use crate::kafka::journal::JournalTopics;
 use super::progress::{Key, Progress};
 
 /// How often dead records are deleted, and how often the thread looks whether it is still needed.
-const DELETE_EVERY: Duration = Duration::from_secs(30);
+const DELETE_EVERY: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Starts the thread; it ends when nobody else has the progress any more. `names` are the journals, by input topic.
