@@ -150,6 +150,24 @@ fn errors_at_least_once_are_survived() {
     );
 }
 
+/// A call to the coordinator that runs out of time is made again; nothing is aborted, and nothing comes twice.
+#[test]
+fn a_commit_that_runs_out_of_time_is_called_again() {
+    let mocked = Mocked::new("injected-slow");
+    let filter = Filter::start(&mocked.config("exactly_once"));
+    mocked.send(0..100);
+    wait_for("the first records", || mocked.has(100));
+    filter.signal("-STOP");
+    mocked.send(100..200);
+    mocked.cluster.broker_round_trip_time(1, Duration::from_secs(6)).unwrap();
+    filter.signal("-CONT");
+    std::thread::sleep(Duration::from_secs(13));
+    mocked.cluster.broker_round_trip_time(1, Duration::ZERO).unwrap();
+    wait_for("the slow records", || mocked.has(200));
+    filter.stop();
+    assert_eq!(mocked.read("in.rejected"), BTreeSet::new());
+}
+
 #[test]
 fn a_producer_that_is_fenced_ends_the_filter() {
     let mocked = Mocked::new("injected-fenced");

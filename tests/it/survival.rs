@@ -277,6 +277,33 @@ fn an_outage_longer_than_the_window_forgets_nothing_by_the_records_clock() {
     assert_eq!(rejected, duplicates(100..200));
 }
 
+/// What is forgotten leaves the journal too.
+#[test]
+fn the_journal_is_kept_short() {
+    let Some(brokers) = brokers() else { return };
+    let orders = Orders::create(brokers, "short");
+    let config = std::fs::read_to_string(orders.config("one", "")).unwrap();
+    let config = config + "dedup_keep_s = 1\n[window]\nmargin_s = 0\n";
+    let filter = Filter::start(orders.dir.write("short.toml", config).to_str().unwrap());
+    let consumer: BaseConsumer = orders.topics.client().create().unwrap();
+    let first = |partition| consumer.fetch_watermarks(&orders.journal(), partition, WAIT).unwrap().0;
+    let mut sent = 0;
+    wait_for("the journal to be trimmed", || {
+        orders.send(sent..sent + PARTITIONS as u64, 0, None);
+        sent += PARTITIONS as u64;
+        std::thread::sleep(Duration::from_millis(50));
+        sent > 100 * PARTITIONS as u64 && (0..PARTITIONS).all(|partition| first(partition) > 0)
+    });
+    orders.wait_committed(sent as i64);
+    filter.stop();
+    // And what is left is enough to go on with.
+    let filter = Filter::start(orders.dir.path().join("short.toml").to_str().unwrap());
+    orders.send([sent], 0, None);
+    orders.wait_committed(sent as i64 + 1);
+    filter.stop();
+    assert_eq!(orders.outcome().0.len() as u64, sent + 1);
+}
+
 /// The broker is gone for longer than a transaction may last: nothing is lost, and work goes on by itself.
 #[test]
 fn a_broker_that_is_gone_for_a_while_only_holds_things_up() {

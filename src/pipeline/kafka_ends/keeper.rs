@@ -1,38 +1,55 @@
 //! Keeps journals short: deletes what lies below the committed floors, on a thread of its own.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 use crate::kafka::PartitionOffset;
 use crate::kafka::journal::JournalTopics;
 
 use super::progress::{Key, Progress};
 
-/// How often dead records are deleted, and how often the thread looks whether it is still needed.
-const DELETE_EVERY: Duration = Duration::from_secs(30);
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How often dead records are deleted.
+const DELETE_EVERY: Duration = Duration::from_secs(10);
 
-/// Starts the thread; it ends when nobody else has the progress any more. `names` are the journals, by input topic.
-pub(super) fn start(journals: JournalTopics, progress: &Arc<Progress>, names: Vec<Option<String>>) {
-    let progress = Arc::downgrade(progress);
-    let keep = move || keep(&journals, &progress, &names);
-    if let Err(error) = std::thread::Builder::new().name("journal".into()).spawn(keep) {
-        tracing::warn!("the system refuses a thread, so the journal is not trimmed: {error}");
+/// The thread; it ends when this is stopped.
+pub(super) struct Keeper {
+    stop: Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl Keeper {
+    /// Starts the thread. `names` are the journals, by input topic.
+    pub(super) fn start(
+        journals: JournalTopics,
+        progress: &Arc<Progress>,
+        names: Vec<Option<String>>,
+    ) -> Option<Self> {
+        let progress = Arc::clone(progress);
+        let (stop, stopped) = channel();
+        let keep = move || keep(&journals, &progress, &names, &stopped);
+        match std::thread::Builder::new().name("journal".into()).spawn(keep) {
+            Ok(thread) => Some(Self { stop, thread }),
+            Err(error) => {
+                tracing::warn!("the system refuses a thread, so the journal is not trimmed: {error}");
+                None
+            }
+        }
+    }
+
+    /// Asks the thread to end; it may be busy for a while yet.
+    pub(super) fn stop(self) -> JoinHandle<()> {
+        drop(self.stop);
+        self.thread
     }
 }
 
-fn keep(journals: &JournalTopics, progress: &Weak<Progress>, names: &[Option<String>]) {
+fn keep(journals: &JournalTopics, progress: &Progress, names: &[Option<String>], stopped: &Receiver<()>) {
     let mut deleted: BTreeMap<Key, i64> = BTreeMap::new();
-    let mut delete_at = Instant::now() + DELETE_EVERY;
     let mut is_told = false;
-    loop {
-        std::thread::sleep(LOOK_EVERY);
-        let Some(progress) = progress.upgrade() else { return };
-        if Instant::now() < delete_at {
-            continue;
-        }
-        delete_at = Instant::now() + DELETE_EVERY;
+    while stopped.recv_timeout(DELETE_EVERY) == Err(RecvTimeoutError::Timeout) {
         let mut due = progress.floors();
         due.retain(|(key, floor)| deleted.get(key).copied().unwrap_or_default() < *floor);
         let place = |(key, floor): &(Key, i64)| {
@@ -40,7 +57,6 @@ fn keep(journals: &JournalTopics, progress: &Weak<Progress>, names: &[Option<Str
             Some(PartitionOffset::new(name, key.1, *floor))
         };
         let floors: Vec<_> = due.iter().filter_map(place).collect();
-        drop(progress);
         if floors.is_empty() {
             continue;
         }

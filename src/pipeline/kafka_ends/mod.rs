@@ -20,8 +20,8 @@ mod suspects;
 mod vitals;
 mod watchdog;
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::config::{Config, DeliveryChoice, SecurityProtocol};
 use crate::judge::Rules;
@@ -29,6 +29,7 @@ use crate::kafka::journal::JournalTopics;
 use crate::kafka::{ClientSettings, Consumer, ConsumerSettings, KafkaError, Producer, ProducerSettings};
 use at_least_once::AtLeastOnce;
 use exactly_once::ExactlyOnce;
+use keeper::Keeper;
 use outputs::Outputs;
 use pace::Pace;
 pub use progress::Flight;
@@ -43,6 +44,8 @@ pub use vitals::Vitals;
 const LOOK_UP_WAIT: Duration = Duration::from_secs(30);
 /// How long the consumer may take to leave its group.
 const CLOSE_WAIT: Duration = Duration::from_secs(10);
+/// How often it is looked whether threads have ended.
+const CLOSE_LOOK: Duration = Duration::from_millis(2);
 
 /// Settings of Kafka that cannot work.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +75,8 @@ type SharedConsumer = Arc<Mutex<Option<Consumer>>>;
 pub struct Connection {
     consumer: SharedConsumer,
     vitals: Arc<Vitals>,
+    keeper: Option<Keeper>,
+    restorer: Restorer,
 }
 
 impl Connection {
@@ -81,10 +86,18 @@ impl Connection {
         Arc::clone(&self.vitals)
     }
 
-    /// Leaves the group and closes the consumer; every message must have been released.
+    /// Leaves the group and closes the consumer; every message must have been released. Waits for all threads, since a
+    /// process must not end while clients of librdkafka are at work.
     pub fn close(self) -> Result<(), KafkaError> {
+        let threads: Vec<_> =
+            self.keeper.map(Keeper::stop).into_iter().chain(self.restorer.threads()).collect();
         let consumer = self.consumer.lock().unwrap_or_else(PoisonError::into_inner).take();
-        consumer.map_or(Ok(()), |consumer| consumer.close(CLOSE_WAIT))
+        let closed = consumer.map_or(Ok(()), |consumer| consumer.close(CLOSE_WAIT));
+        let deadline = Instant::now() + CLOSE_WAIT;
+        while threads.iter().any(|thread| !thread.is_finished()) && Instant::now() < deadline {
+            std::thread::sleep(CLOSE_LOOK);
+        }
+        closed
     }
 }
 
@@ -124,8 +137,7 @@ pub fn connect(
         let every = millis(kafka.commit_interval_ms);
         Mode::AtLeastOnce(Box::new(AtLeastOnce::new(outputs, Arc::clone(&progress), every)))
     };
-    let gate = Arc::new(OnceLock::new());
-    let restorer = Restorer { config: Arc::clone(&shared), progress: Arc::clone(&progress), gate };
+    let restorer = Restorer::new(Arc::clone(&shared), Arc::clone(&progress));
     let listener = OnRebalance {
         progress: Arc::clone(&progress),
         deadline: millis(kafka.revoke_deadline_ms),
@@ -135,13 +147,11 @@ pub fn connect(
     let settings = ConsumerSettings { instance: Some(instance), ..consumer_settings(config)? };
     let consumer = Consumer::subscribe(settings, Box::new(listener))?;
     progress.set_committer(consumer.committer());
-    if restorer.is_on() {
-        let names = kafka.topics.iter().map(|topic| kafka.journal_topic(topic)).collect();
-        keeper::start(journals, &progress, names);
-    }
+    let names = kafka.topics.iter().map(|topic| kafka.journal_topic(topic)).collect();
+    let keeper = if restorer.is_on() { Keeper::start(journals, &progress, names) } else { None };
     let (consumer, vitals) = (Arc::new(Mutex::new(Some(consumer))), Arc::clone(&progress.vitals));
-    let source = KafkaSource::new(Arc::clone(&consumer), restorer, config, rules);
-    Ok((source, KafkaSink(mode), Connection { consumer, vitals }))
+    let source = KafkaSource::new(Arc::clone(&consumer), restorer.clone(), config, rules);
+    Ok((source, KafkaSink(mode), Connection { consumer, vitals, keeper, restorer }))
 }
 
 fn millis(ms: u32) -> Duration {

@@ -408,6 +408,11 @@ impl Progress {
         self.changed.notify_all();
     }
 
+    /// Whether nobody writes any more.
+    pub(super) fn is_writer_gone(&self) -> bool {
+        self.lock().is_writer_gone
+    }
+
     /// Nobody writes any more.
     pub(super) fn writer_gone(&self) {
         self.lock().is_writer_gone = true;

@@ -3,7 +3,8 @@
 //! This runs inside the reader's poll, while the group waits, so everything here has a deadline.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::Sender;
@@ -84,13 +85,28 @@ impl OnRebalance {
 /// Reads journals back, each time on a thread of its own.
 #[derive(Clone)]
 pub(super) struct Restorer {
-    pub(super) config: Arc<Config>,
+    config: Arc<Config>,
     pub(super) progress: Arc<Progress>,
     /// Where the changes go; known once the run has begun.
-    pub(super) gate: Arc<OnceLock<Sender<Restored>>>,
+    gate: Arc<OnceLock<Sender<Restored>>>,
+    threads: Arc<Mutex<Vec<JoinHandle<()>>>>,
 }
 
 impl Restorer {
+    pub(super) fn new(config: Arc<Config>, progress: Arc<Progress>) -> Self {
+        Self { config, progress, gate: Arc::default(), threads: Arc::default() }
+    }
+
+    /// Where changes go from now on.
+    pub(super) fn attach(&self, gate: &Sender<Restored>) {
+        let _ = self.gate.set(gate.clone());
+    }
+
+    /// The threads that are at work; they end when nobody writes any more.
+    pub(super) fn threads(&self) -> Vec<JoinHandle<()>> {
+        std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     pub(super) fn is_on(&self) -> bool {
         !self.config.kafka.journal.is_empty()
     }
@@ -103,14 +119,19 @@ impl Restorer {
         let restorer = self.clone();
         let spawned =
             std::thread::Builder::new().name("restore".into()).spawn(move || restorer.run(&partitions));
-        if let Err(error) = spawned {
-            unreachable!("the system refuses a thread: {error}");
+        match spawned {
+            Ok(thread) => {
+                let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+                threads.retain(|thread| !thread.is_finished());
+                threads.push(thread);
+            }
+            Err(error) => unreachable!("the system refuses a thread: {error}"),
         }
     }
 
     fn run(&self, partitions: &[(Key, u32, PartitionOffset)]) {
         // What an abort takes back must be gone before the same entries are put in place for good.
-        while self.progress.asked().is_some() {
+        while self.progress.asked().is_some() && !self.progress.is_writer_gone() {
             std::thread::sleep(SETTLE_LOOK);
         }
         let plans: Vec<_> = (partitions.iter())

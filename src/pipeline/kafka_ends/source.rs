@@ -125,7 +125,7 @@ impl KafkaSource {
 
 impl Source for KafkaSource {
     fn attach(&mut self, restored: &Sender<Restored>) {
-        let _ = self.restorer.gate.set(restored.clone());
+        self.restorer.attach(restored);
     }
 
     fn read(&mut self) -> Result<Read, SourceError> {
