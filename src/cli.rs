@@ -248,11 +248,18 @@ pub struct Generate {
 }
 
 /// `tollgate config`
+#[expect(clippy::struct_excessive_bools, reason = "flags of the command line")]
 #[derive(Debug, Args)]
 pub struct ConfigArgs {
     /// Configuration file; without it, the defaults.
     #[arg(long, short, value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// Ask the brokers whether a run could work: what they support, which topics, rights and settings are missing.
+    #[arg(long, requires = "config")]
+    pub probe: bool,
+    /// With --probe: one JSON object per answer.
+    #[arg(long, requires = "probe")]
+    pub json: bool,
     /// Print every key with its default and comment instead.
     #[arg(long, conflicts_with = "config")]
     pub default: bool,

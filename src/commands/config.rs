@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use super::{Ended, Failure, compile_rules, load_config, memory};
+use super::{Ended, Failure, compile_rules, load_config, memory, probe};
 use crate::cli::ConfigArgs;
 use crate::config::{Config, Profile};
 use crate::formats::Compiled;
@@ -15,6 +15,9 @@ pub(super) fn run(args: &ConfigArgs) -> Result<Ended, Failure> {
         rules_table()?
     } else {
         let config = load_config(args.config.as_deref())?;
+        if args.probe {
+            return probe::run(&config, args.json);
+        }
         let rules = compile_rules(&config, args.config.as_deref())?;
         format!("# Rule set {}\n# {}\n{}", rules.hash(), memory::describe(&config), config.to_toml())
     };

@@ -7,6 +7,7 @@ mod demo;
 mod envelopes;
 mod generate;
 mod memory;
+mod probe;
 mod report;
 mod run;
 mod schema;

@@ -5,9 +5,9 @@
 use toml::Spanned;
 use toml::de::{DeString, DeValue};
 
+use super::bound::Bound;
 use super::choices::{OnFull, ReplayGuard};
 use super::read::{Secret, Setting as _, Source, choice};
-use super::start::Start;
 use super::{ConfigError, Formats, FreeTable};
 
 choice! {
@@ -41,6 +41,16 @@ choice! {
         ExactlyOnce = "exactly_once",
         /// Once, and again after a crash.
         AtLeastOnce = "at_least_once",
+    }
+}
+
+choice! {
+    /// Which partition of an output a record goes to.
+    PartitionChoice "\"keep\" or \"key\"" {
+        /// That of the input, modulo the partitions that the output has.
+        Keep = "keep",
+        /// By its key, as the Java client would; without a key, any.
+        Key = "key",
     }
 }
 
@@ -268,9 +278,14 @@ sections! {
         accepted: String = "{topic}.accepted".into(), "a topic name or template", |topic: &String| !topic.is_empty();
         /// Topic for rejected records; `{topic}` stands for the input topic.
         rejected: String = "{topic}.rejected".into(), "a topic name or template", |topic: &String| !topic.is_empty();
+        /// Partition of the outputs: "keep" (the input's, so that the order stays) or "key" (by the record's key).
+        partition: PartitionChoice = PartitionChoice::Keep, "", |_| true;
         /// Where a partition without committed offset starts: "stored" (an error), "beginning", "end",
         /// an offset, "-n" for the last n records, or "s@ms" for the first at or after a time.
-        start: Start = Start::Stored, "", |_| true;
+        start: Bound = Bound::Stored, "", |_| true;
+        /// Where the run stops in every partition, as in `start`, looked up once at the start: "end" filters what is
+        /// there, "e@ms" stops before the first record at or after a time. Empty: never.
+        stop: Option<Bound> = None, "", |_| true;
         /// `exactly_once`: outputs, journal and offsets in one transaction, and readers of the outputs must use
         /// `read_committed`; `at_least_once`: cheaper, and some records are written twice after a crash.
         delivery: DeliveryChoice = DeliveryChoice::ExactlyOnce, "", |_| true;
@@ -301,6 +316,10 @@ sections! {
         sasl_password: Secret = Secret::default(), "", |_| true;
         /// File that holds the password; a trailing line break is ignored.
         sasl_password_file: String = String::new(), "", |_| true;
+        /// With OAUTHBEARER: file that holds a token, read again whenever a new one is due.
+        sasl_token_file: String = String::new(), "", |_| true;
+        /// With OAUTHBEARER: program and arguments that print a token, run whenever a new one is due.
+        sasl_token_command: Vec<String> = Vec::new(), "a list of words", |_| true;
         /// CA certificates (PEM) that the brokers' certificates are checked against; empty: the system's.
         ssl_ca_file: String = String::new(), "", |_| true;
         /// Own certificate (PEM) for mutual TLS.

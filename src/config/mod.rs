@@ -4,6 +4,7 @@
 //! the errors and the printed effective configuration derive from there. This module reads files and the
 //! environment; it must not open brokers, keys or schemas.
 
+mod bound;
 mod choices;
 mod entries;
 mod error;
@@ -14,12 +15,12 @@ mod peers;
 mod read;
 mod registry;
 mod schema_files;
-mod start;
 mod unique;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
+pub use bound::{Bound, NoBound};
 pub use choices::{
     AghPreset, Correlation, DedupKey, DirectBinding, DraftChoice, DuplicateNames, Enforcement, NullOptionals,
     OnFull, PayloadShape, ReplayGuard, SignatureEncoding, ThreadGrammar, TimestampForm, UnknownFields,
@@ -31,15 +32,14 @@ pub use entries::{
 pub use error::{ConfigError, Problem};
 pub use formats::{Agh, Alfred, Bluelabel, Custom, CustomKeys, Formats, Humaninloop, Olympus};
 pub use keys::{
-    ClockChoice, Config, DeliveryChoice, Files, Kafka, Ledger, Limits, OnStateLoss, Pipeline, Profile, Rules,
-    SaslMechanism, SecurityProtocol, Window,
+    ClockChoice, Config, DeliveryChoice, Files, Kafka, Ledger, Limits, OnStateLoss, PartitionChoice,
+    Pipeline, Profile, Rules, SaslMechanism, SecurityProtocol, Window,
 };
 pub use owned::OWNED;
 pub use peers::Peers;
 pub use read::Secret;
 pub use registry::{Names, Registry};
 pub use schema_files::{SchemaFiles, SchemaFilesError};
-pub use start::{NoStart, Start};
 
 impl Config {
     /// Reads and checks a configuration file.

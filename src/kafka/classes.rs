@@ -11,20 +11,19 @@ pub(super) fn class_of(name: &str) -> Class {
     TABLE.iter().find(|(_, names)| names.contains(&name)).map_or(Class::Stop, |(class, _)| *class)
 }
 
-pub(super) const TABLE: [(Class, &[&str]); 4] =
-    [(Class::Retry, RETRY), (Class::Reject, REJECT), (Class::Rebuild, REBUILD), (Class::Stop, STOP)];
+pub(super) const TABLE: [(Class, &[&str]); 5] = [
+    (Class::Retry, RETRY),
+    (Class::Pause, PAUSE),
+    (Class::Reject, REJECT),
+    (Class::Rebuild, REBUILD),
+    (Class::Stop, STOP),
+];
 
-/// Passes by itself: connections, elections, coordinators, quotas, rebalances, full queues.
+/// A matter of a moment: outdated knowledge of leaders and coordinators, rebalances, epochs, calls that took too long.
 const RETRY: &[&str] = &[
     "NO_ERROR",
-    "_TRANSPORT",
-    "_RESOLVE",
-    "_ALL_BROKERS_DOWN",
     "_TIMED_OUT",
-    "_QUEUE_FULL",
-    "_ISR_INSUFF",
     "_NODE_UPDATE",
-    "_WAIT_COORD",
     "_IN_PROGRESS",
     "_PREV_IN_PROGRESS",
     "_ASSIGN_PARTITIONS",
@@ -32,7 +31,6 @@ const RETRY: &[&str] = &[
     "_CONFLICT",
     "_STATE",
     "_OUTDATED",
-    "_TIMED_OUT_QUEUE",
     "_WAIT_CACHE",
     "_INTR",
     "_PARTIAL",
@@ -40,46 +38,31 @@ const RETRY: &[&str] = &[
     "_UNDERFLOW",
     "_RETRY",
     "_MAX_POLL_EXCEEDED",
-    "_UNKNOWN_BROKER",
     "_NOOP",
     "_PARTITION_EOF",
-    "_DESTROY_BROKER",
     "_NO_OFFSET",
     "UNKNOWN_TOPIC_OR_PART",
-    "LEADER_NOT_AVAILABLE",
     "NOT_LEADER_FOR_PARTITION",
     "REQUEST_TIMED_OUT",
-    "BROKER_NOT_AVAILABLE",
-    "REPLICA_NOT_AVAILABLE",
     "STALE_CTRL_EPOCH",
-    "NETWORK_EXCEPTION",
-    "COORDINATOR_LOAD_IN_PROGRESS",
-    "COORDINATOR_NOT_AVAILABLE",
     "NOT_COORDINATOR",
-    "NOT_ENOUGH_REPLICAS",
-    "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
     "ILLEGAL_GENERATION",
     "UNKNOWN_MEMBER_ID",
     "REBALANCE_IN_PROGRESS",
     "NOT_CONTROLLER",
     "CONCURRENT_TRANSACTIONS",
     "OPERATION_NOT_ATTEMPTED",
-    "KAFKA_STORAGE_ERROR",
     "REASSIGNMENT_IN_PROGRESS",
     "FETCH_SESSION_ID_NOT_FOUND",
     "INVALID_FETCH_SESSION_EPOCH",
-    "LISTENER_NOT_FOUND",
     "FENCED_LEADER_EPOCH",
     "UNKNOWN_LEADER_EPOCH",
     "STALE_BROKER_EPOCH",
     "OFFSET_NOT_AVAILABLE",
     "MEMBER_ID_REQUIRED",
-    "PREFERRED_LEADER_NOT_AVAILABLE",
-    "ELIGIBLE_LEADERS_NOT_AVAILABLE",
     "ELECTION_NOT_NEEDED",
     "NO_REASSIGNMENT_IN_PROGRESS",
     "UNSTABLE_OFFSET_COMMIT",
-    "THROTTLING_QUOTA_EXCEEDED",
     "DUPLICATE_SEQUENCE_NUMBER",
     "UNKNOWN_TOPIC_ID",
     "FENCED_MEMBER_EPOCH",
@@ -88,6 +71,33 @@ const RETRY: &[&str] = &[
     "UNKNOWN_SUBSCRIPTION_ID",
     "REBOOTSTRAP_REQUIRED",
     "TELEMETRY_TOO_LARGE",
+];
+
+/// The cluster takes nothing, or we may not give more: connections, elections, copies, quotas, full queues. It passes by
+/// itself, but not at once.
+const PAUSE: &[&str] = &[
+    "_TRANSPORT",
+    "_RESOLVE",
+    "_ALL_BROKERS_DOWN",
+    "_QUEUE_FULL",
+    "_ISR_INSUFF",
+    "_WAIT_COORD",
+    "_TIMED_OUT_QUEUE",
+    "_DESTROY_BROKER",
+    "_UNKNOWN_BROKER",
+    "LEADER_NOT_AVAILABLE",
+    "BROKER_NOT_AVAILABLE",
+    "REPLICA_NOT_AVAILABLE",
+    "NETWORK_EXCEPTION",
+    "COORDINATOR_LOAD_IN_PROGRESS",
+    "COORDINATOR_NOT_AVAILABLE",
+    "NOT_ENOUGH_REPLICAS",
+    "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
+    "KAFKA_STORAGE_ERROR",
+    "LISTENER_NOT_FOUND",
+    "PREFERRED_LEADER_NOT_AVAILABLE",
+    "ELIGIBLE_LEADERS_NOT_AVAILABLE",
+    "THROTTLING_QUOTA_EXCEEDED",
 ];
 
 /// One record is at fault: its size, its timestamp, its missing key.
@@ -229,6 +239,7 @@ mod tests {
     #[test]
     fn a_code_of_a_newer_broker_stops() {
         assert_eq!(Code(31_999).class(), Class::Stop);
-        assert_eq!(Code::QUEUE_FULL.class(), Class::Retry);
+        assert_eq!(Code::QUEUE_FULL.class(), Class::Pause);
+        assert_eq!(Code::TIMED_OUT.class(), Class::Retry);
     }
 }

@@ -14,12 +14,22 @@ use super::raw::sys::rd_kafka_resp_err_t as Known;
 pub enum Class {
     /// Passing trouble: wait and try again; librdkafka often does so by itself.
     Retry,
+    /// The cluster takes nothing at this moment: take nothing in, keep what there is, and try again with patience.
+    Pause,
     /// This one record is refused; others are not concerned.
     Reject,
     /// The client is of no more use: make a new one and go on from the committed offsets.
     Rebuild,
     /// A person has to change something: drain and stop.
     Stop,
+}
+
+impl Class {
+    /// Whether it passes by itself: the same call may succeed later.
+    #[must_use]
+    pub const fn is_passing(self) -> bool {
+        matches!(self, Self::Retry | Self::Pause)
+    }
 }
 
 /// An error code of librdkafka or of a broker, known or not.
@@ -126,7 +136,7 @@ impl Fault {
             code,
             text: code.text(),
             fatal: false,
-            retriable: code.class() == Class::Retry,
+            retriable: code.class().is_passing(),
             requires_abort: false,
             place: None,
         }
@@ -152,7 +162,7 @@ impl Fault {
     /// Whether the same call may succeed later.
     #[must_use]
     pub fn is_retriable(&self) -> bool {
-        self.class() == Class::Retry
+        self.class().is_passing()
     }
 
     /// What to do about it: a fatal one always asks for a new client, unless its code asks to stop.
@@ -161,6 +171,7 @@ impl Fault {
         match self.code.class() {
             Class::Stop => Class::Stop,
             _ if self.fatal => Class::Rebuild,
+            class if class.is_passing() => class,
             _ if self.retriable => Class::Retry,
             class => class,
         }
@@ -211,8 +222,8 @@ pub enum KafkaError {
     Fault(#[from] Fault),
     /// A partition has no committed offset, and the settings do not say where to start without one.
     #[error(
-        "{topic}/{partition}: group `{group}` has no committed offset, and `start = \"stored\"` wants one; \
-         set `start` to `beginning` or `end`, or commit an offset for the group"
+        "{topic}/{partition}: group `{group}` has no committed offset, and `stored` wants one; set `start` to \
+         `beginning` or `end`, or commit an offset for the group"
     )]
     NothingStored {
         /// The topic.
@@ -227,6 +238,12 @@ pub enum KafkaError {
     EmptyList {
         /// What was being done.
         doing: &'static str,
+    },
+    /// A topic stands in two ranges.
+    #[error("topic `{topic}` stands in two ranges; one range each")]
+    TopicTwice {
+        /// The topic.
+        topic: String,
     },
     /// A topic is not there.
     #[error("topic `{topic}` does not exist, or this user may not see it")]
@@ -345,6 +362,6 @@ impl KafkaError {
     /// Whether the same call may succeed later.
     #[must_use]
     pub fn is_retriable(&self) -> bool {
-        self.class() == Class::Retry
+        self.class().is_passing()
     }
 }

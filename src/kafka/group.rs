@@ -11,7 +11,7 @@ use super::positions::{Owned, Positions, TopicIndex};
 use super::raw::handle::Handle;
 use super::raw::partitions::PartitionOffset;
 use super::raw::rebalance::Rebalance;
-use crate::config::Start;
+use crate::config::Bound;
 
 /// How long a seek may take; it only has to reach librdkafka's own threads.
 const SEEK_WAIT: Duration = Duration::from_secs(2);
@@ -41,7 +41,7 @@ impl Listener for () {
 /// What the rebalance needs; apart from `raw`, which is busy polling while the group changes.
 pub(super) struct Group {
     pub(super) name: String,
-    pub(super) start: Start,
+    pub(super) start: Bound,
     pub(super) assign_wait: Duration,
     pub(super) positions: Positions,
     pub(super) handle: Weak<Handle>,
@@ -83,7 +83,7 @@ impl Group {
     /// may have moved librdkafka's position.
     pub(super) fn event(&mut self, fault: &Fault) {
         self.events += 1;
-        if fault.class() != Class::Retry {
+        if !fault.is_retriable() {
             return self.fail(fault.clone().into());
         }
         tracing::warn!(target: "tollgate::kafka", "{fault}");
@@ -180,7 +180,7 @@ impl Rebalance for Group {
 }
 
 /// Tries until it works, fails for good, or the deadline is over.
-fn patiently<T>(
+pub(super) fn patiently<T>(
     deadline: Instant,
     mut attempt: impl FnMut(Duration) -> Result<T, KafkaError>,
 ) -> Result<T, KafkaError> {

@@ -8,27 +8,44 @@
 //! Stop in this order: drain and commit, close the producer, close the consumer. A consumer can't end while a message
 //! of it is held, and the producer holds messages until their delivery reports.
 
+pub mod admin;
+mod bounds;
 mod classes;
 pub mod committer;
 pub mod consumer;
+pub mod ends;
 pub mod faults;
 pub mod group;
 pub mod journal;
+pub mod limits;
 mod positions;
+pub mod probe;
 pub mod producer;
+pub mod range;
+pub mod range_reader;
 mod raw;
+mod scout;
+pub mod security;
 pub mod settings;
-mod start;
+mod tokens;
 
 #[cfg(test)]
 mod tests;
 
+pub use admin::Admin;
 pub use committer::{Cluster, Committer};
 pub use consumer::Consumer;
+pub use ends::Ends;
 pub use faults::{Class, Code, Fault, KafkaError, Place};
 pub use group::Listener;
+pub use limits::{Measure, Refusal, TopicLimits};
 pub use positions::{Owned, PartitionBatch, TopicIndex};
 pub use producer::Producer;
+pub use range::{NoRange, Range};
+pub use range_reader::{RangeReader, Stretch};
+pub use raw::answers::{
+    ClusterDescription, GroupDescription, NewTopic, Right, Rights, Settings, TopicDescription,
+};
 pub use raw::cluster::Watermarks;
 pub use raw::context::{Token, TokenSource};
 pub use raw::in_flight::Delivery;
@@ -36,4 +53,5 @@ pub use raw::message::{Message, RecordTime};
 pub use raw::partitions::PartitionOffset;
 pub use raw::producer::{Record, TopicHandle};
 pub use raw::transactions::GroupMetadata;
+pub use security::KafkaSettingsError;
 pub use settings::{ClientSettings, ConsumerSettings, ProducerSettings};

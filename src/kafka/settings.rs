@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::faults::KafkaError;
 use super::raw::conf::{Conf, shown};
 use super::raw::context::TokenSource;
-use crate::config::{self, Start};
+use crate::config::{self, Bound};
 
 /// Statistics cost time with every partition, so they come at most this often.
 const STATISTICS_MS_MIN: u32 = 10_000;
@@ -41,8 +41,10 @@ pub struct ConsumerSettings {
     pub instance: Option<String>,
     /// Topics to subscribe to.
     pub topics: Vec<String>,
+    /// How long the broker waits before it gives a silent member's partitions away.
+    pub session_timeout: Duration,
     /// Where to start in a partition without a committed offset.
-    pub start: Start,
+    pub start: Bound,
     /// How long a newly assigned partition may take to learn its offset before the consumer counts as failed.
     pub assign_wait: Duration,
 }
@@ -56,16 +58,18 @@ impl ConsumerSettings {
             group: group.to_owned(),
             instance: None,
             topics: topics.iter().map(|topic| (*topic).to_owned()).collect(),
-            start: Start::Stored,
+            session_timeout: Duration::from_secs(10),
+            start: Bound::Stored,
             assign_wait: Duration::from_secs(30),
         }
     }
 
     pub(super) fn conf(&self) -> Result<Conf, KafkaError> {
         let mut conf = Conf::new();
+        let session_ms = self.session_timeout.as_millis().to_string();
         let defaults = [
             // A member that is gone is noticed soon; static membership bridges quick restarts.
-            ("session.timeout.ms", "10000"),
+            ("session.timeout.ms", session_ms.as_str()),
             ("heartbeat.interval.ms", "3000"),
             // Per partition, so smaller than librdkafka's 64 MB; a held message pins its whole response anyway.
             ("queued.max.messages.kbytes", "16384"),
@@ -147,7 +151,21 @@ impl ProducerSettings {
 }
 
 impl ClientSettings {
-    fn apply(&self, conf: &mut Conf) -> Result<(), KafkaError> {
+    /// The same settings for a further client.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        Self {
+            brokers: self.brokers.clone(),
+            client_id: self.client_id.clone(),
+            pass_through: self.pass_through.clone(),
+            statistics_ms: self.statistics_ms,
+            tokens: self.tokens.clone(),
+            #[cfg(test)]
+            forced: self.forced.clone(),
+        }
+    }
+
+    pub(super) fn apply(&self, conf: &mut Conf) -> Result<(), KafkaError> {
         conf.set("bootstrap.servers", &self.brokers)?;
         if !self.client_id.is_empty() {
             conf.set("client.id", &self.client_id)?;

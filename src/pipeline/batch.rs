@@ -65,6 +65,13 @@ impl Payloads {
         self.len() == 0
     }
 
+    /// Whether the output that record `place` goes to would not take it.
+    #[must_use]
+    pub fn is_refused(&self, place: usize, is_accept: bool, now_ms: i64) -> bool {
+        let Self::Messages { messages, flight } = self else { return false };
+        messages.get(place).is_some_and(|message| flight.refuses(message, is_accept, now_ms))
+    }
+
     /// The key of record `index`, if it has one.
     #[must_use]
     pub fn key(&self, index: usize) -> Option<&[u8]> {

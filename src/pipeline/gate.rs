@@ -10,6 +10,7 @@ use std::time::Instant;
 use crossbeam::channel::{Receiver, Sender};
 use crossbeam::select;
 
+use crate::clock;
 use crate::histograms::{Recorder, Stage};
 use crate::judge::Payload;
 use crate::state::{Origin, State};
@@ -161,10 +162,15 @@ fn decide(batch: &mut Batch, state: &mut State) -> Result<(), PipelineError> {
     state.begin(batch.number, Origin { partition, epoch, offsets });
     state.expect(&batch.facts);
     let undeliverable = batch.undeliverable().to_vec();
+    // What the broker will compare with, or nearly so; the time that records are judged by may be long past.
+    let now_ms = clock::wall().micros() / 1000;
     let mut facts = batch.facts.iter();
     for (place, outcome) in batch.outcomes.iter_mut().enumerate() {
         let facts = if outcome.verdict.is_accept() { facts.next() } else { None };
-        if undeliverable.iter().any(|refused| *refused as usize == place) {
+        let is_accept = outcome.verdict.is_accept();
+        if undeliverable.iter().any(|refused| *refused as usize == place)
+            || batch.payloads.is_refused(place, is_accept, now_ms)
+        {
             outcome.verdict = Verdict::reject(Reason::Undeliverable, outcome.verdict.format, NodeIndex(0));
             continue;
         }

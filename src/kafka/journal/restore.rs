@@ -202,7 +202,7 @@ impl Restore<'_> {
             reading.plan.partition == message.partition() && reading.plan.journal == topic
         };
         let Some(reading) = readings.iter_mut().find(wanted) else {
-            return if code.is_none() || code.class() == Class::Retry {
+            return if code.is_none() || code.class().is_passing() {
                 Ok(())
             } else {
                 Err(message.fault("read the journal").into())
@@ -224,7 +224,7 @@ impl Restore<'_> {
         }
         let fault: Fault = message.fault("read the journal");
         match fault.class() {
-            Class::Retry => {
+            Class::Retry | Class::Pause => {
                 tracing::warn!(target: "tollgate::kafka", "{fault}");
                 Ok(())
             }

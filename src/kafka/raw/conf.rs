@@ -37,6 +37,17 @@ pub(crate) fn shown<'a>(key: &str, value: &'a str) -> &'a str {
     if is_secret(key) { "(hidden)" } else { value }
 }
 
+/// What librdkafka was built with, as `gzip,snappy,ssl,…`.
+pub(crate) fn features() -> String {
+    let conf = Conf::new();
+    let key = c_text("builtin.features");
+    let mut text: [c_char; TEXT_BYTES] = [0; TEXT_BYTES];
+    let mut size = TEXT_BYTES;
+    // SAFETY: the configuration is alive; the buffer has the size that is passed.
+    unsafe { sys::rd_kafka_conf_get(conf.as_ptr(), key.as_ptr(), text.as_mut_ptr(), &raw mut size) };
+    text_of(&text)
+}
+
 /// A configuration that no client has taken over yet.
 pub(crate) struct Conf(NonNull<sys::rd_kafka_conf_t>);
 

@@ -4,13 +4,14 @@
 //! These callbacks may come on any thread, so they touch only what is shared safely. Logs go to `tracing`; they name
 //! brokers and topics, never payloads, and statistics are kept for whoever asks but never logged.
 
+use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::errors::{c_text, copy};
 use super::{conf, sys};
-use crate::kafka::faults::{Code, Fault};
+use crate::kafka::faults::{Class, Code, Fault};
 
 /// A token for SASL/OAUTHBEARER.
 #[derive(Clone)]
@@ -25,7 +26,7 @@ pub struct Token {
 
 /// Where tokens come from: called with `sasl.oauthbearer.config` on a thread of librdkafka; an error is a text
 /// without secrets.
-pub type TokenSource = Box<dyn Fn(&str) -> Result<Token, String> + Send + Sync>;
+pub type TokenSource = Arc<dyn Fn(&str) -> Result<Token, String> + Send + Sync>;
 
 /// Messages that were taken from a consumer and not yet given back.
 ///
@@ -56,6 +57,13 @@ impl Held {
     }
 }
 
+/// What a client says about its connections, newest first where it matters.
+#[derive(Clone, Debug)]
+pub(crate) struct Trouble {
+    pub(crate) code: Code,
+    pub(crate) text: String,
+}
+
 /// Counters of clients that are gone, for those that come: as many as were ever alive at once.
 static COUNTERS: Mutex<Vec<&'static Held>> = Mutex::new(Vec::new());
 
@@ -66,6 +74,8 @@ pub(crate) struct Context {
     fatal: AtomicBool,
     statistics: Mutex<Option<String>>,
     commit_fault: Mutex<Option<Fault>>,
+    trouble: Mutex<Option<Trouble>>,
+    requests: Mutex<BTreeMap<String, (i16, i16)>>,
     tokens: Option<TokenSource>,
 }
 
@@ -80,6 +90,8 @@ impl Context {
             fatal: AtomicBool::new(false),
             statistics: Mutex::default(),
             commit_fault: Mutex::default(),
+            trouble: Mutex::default(),
+            requests: Mutex::default(),
             tokens,
         }
     }
@@ -101,6 +113,34 @@ impl Context {
     /// The newest failure of a commit without waiting, once.
     pub(crate) fn take_commit_fault(&self) -> Option<Fault> {
         self.commit_fault.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// What went wrong last with the connections; what a person has to mend stays before what passes.
+    pub(crate) fn trouble(&self) -> Option<Trouble> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn keep_trouble(&self, code: Code, text: &str) {
+        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        let lasting = trouble.as_ref().is_some_and(|trouble| trouble.code.class() == Class::Stop);
+        if !lasting || code.class() == Class::Stop {
+            *trouble = Some(Trouble { code, text: text.to_owned() });
+        }
+    }
+
+    /// The requests that the brokers said they know, where `debug` has `feature`.
+    pub(crate) fn requests(&self) -> BTreeMap<String, (i16, i16)> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// A line like `…: ApiKey Produce (0) Versions 3..13`.
+    fn keep_request(&self, text: &str) -> Option<()> {
+        let (name, rest) = text.split_once("ApiKey ")?.1.split_once(" (")?;
+        let (low, high) = rest.split_once("Versions ")?.1.split_once("..")?;
+        let versions = (low.parse().ok()?, high.trim().parse().ok()?);
+        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        requests.insert(name.to_owned(), versions);
+        Some(())
     }
 
     pub(crate) fn keep_commit_fault(&self, fault: Fault) {
@@ -153,6 +193,10 @@ unsafe extern "C" fn on_log(
         copy(unsafe { sys::rd_kafka_name(rk) })
     };
     let (facility, text) = (copy(facility), copy(text));
+    if facility == "APIVERSION" && !rk.is_null() {
+        // SAFETY: a callback's handle is alive, and so is the context that was registered with it.
+        unsafe { context(sys::rd_kafka_opaque(rk)) }.keep_request(&text);
+    }
     // syslog's levels: 0–3 emergency to error, 4 warning, 5 notice, 6 info, 7 debug.
     match level {
         ..=3 => tracing::error!(target: "tollgate::kafka", client, facility, "{text}"),
@@ -175,6 +219,7 @@ unsafe extern "C" fn on_error(
         context.fatal.store(true, Ordering::Release);
         tracing::error!(target: "tollgate::kafka", code = code.name(), "{reason}");
     } else {
+        context.keep_trouble(code, &reason);
         tracing::warn!(target: "tollgate::kafka", code = code.name(), "{reason}");
     }
 }

@@ -9,6 +9,8 @@
 
 #![expect(unsafe_code, reason = "the boundary to librdkafka; every block argues its safety")]
 
+pub(in crate::kafka) mod admin;
+pub(in crate::kafka) mod answers;
 pub(in crate::kafka) mod cluster;
 pub(in crate::kafka) mod conf;
 pub(in crate::kafka) mod consumer;

@@ -1,7 +1,7 @@
 //! Commits, what is read back, and where a consumer starts.
 
 use super::*;
-use crate::config::Start;
+use crate::config::Bound;
 
 #[test]
 fn what_is_committed_is_read_back_with_its_text() {
@@ -38,7 +38,7 @@ fn what_is_committed_is_read_back_with_its_text() {
     // A successor goes on from there, and its listener sees the texts.
     let (sender, assigned) = std::sync::mpsc::channel();
     let mut settings = consumer_settings(&mock, "g", &["in"]);
-    settings.start = Start::Stored;
+    settings.start = Bound::Stored;
     let mut second = Consumer::subscribe(settings, Box::new(groups::Recorder::new(sender))).unwrap();
     let batches = read(&mut second, 100 - 10 - 30);
     let mut seen: Vec<_> = assigned.try_iter().flat_map(|event| event.partitions).collect();
@@ -57,7 +57,7 @@ fn stored_without_a_commit_is_a_clear_error() {
     let mock = cluster(1, &[("in", 1)]);
     fill(&mock, "in", 1, 0..10, 20);
     let mut settings = consumer_settings(&mock, "g", &["in"]);
-    settings.start = Start::Stored;
+    settings.start = Bound::Stored;
     let mut reader = Consumer::subscribe(settings, Box::new(())).unwrap();
     let started = Instant::now();
     let mut batches = Vec::new();
@@ -85,11 +85,11 @@ fn a_start_is_resolved_to_offsets() {
     let mock = cluster(1, &[("in", 2), ("empty", 1)]);
     fill(&mock, "in", 2, 0..100, 20);
     for (start, expected) in [
-        (Start::Beginning, 0),
-        (Start::End, 50),
-        (Start::Offset(7), 7),
-        (Start::Last(5), 45),
-        (Start::Last(500), 0),
+        (Bound::Beginning, 0),
+        (Bound::End, 50),
+        (Bound::Offset(7), 7),
+        (Bound::Last(5), 45),
+        (Bound::Last(500), 0),
     ] {
         let (sender, assigned) = std::sync::mpsc::channel();
         let mut settings = consumer_settings(&mock, &format!("g{start:?}"), &["in"]);

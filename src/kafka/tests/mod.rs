@@ -4,16 +4,19 @@
 //! broker decides is tested elsewhere.
 
 mod chaos;
+mod classes;
 mod commits;
 mod cost;
 mod faults;
 mod groups;
+mod leaks;
+mod ranges;
 mod real;
 mod records;
 mod settings;
 mod transactions;
 
-use crate::config::Start;
+use crate::config::Bound;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -49,7 +52,7 @@ fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
 /// Settings with short heartbeats, so that rebalances are quick.
 fn consumer_settings(mock: &Mock, group: &str, topics: &[&str]) -> ConsumerSettings {
     let mut settings = ConsumerSettings::new(&mock.bootstrap_servers(), group, topics);
-    settings.start = Start::Beginning;
+    settings.start = Bound::Beginning;
     settings.client.pass_through = pairs(&[
         ("heartbeat.interval.ms", "200"),
         ("session.timeout.ms", "6000"),

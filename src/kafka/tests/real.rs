@@ -23,11 +23,11 @@ fn produce_numbers(brokers: &str, topic: &str, time_ms: i64) {
     producer.close(SOON, &mut Vec::new()).unwrap();
 }
 
-fn settings(brokers: &str, group: &str, topic: &str, start: Start) -> ConsumerSettings {
+fn settings(brokers: &str, group: &str, topic: &str, start: Bound) -> ConsumerSettings {
     ConsumerSettings { start, ..ConsumerSettings::new(brokers, group, &[topic]) }
 }
 
-fn transactional(brokers: &str, run: &str) -> Producer {
+pub(super) fn transactional(brokers: &str, run: &str) -> Producer {
     let mut writer = ProducerSettings::new(brokers);
     writer.transactional_id = Some(format!("raw-{run}"));
     let mut producer = Producer::new(writer).unwrap();
@@ -37,7 +37,7 @@ fn transactional(brokers: &str, run: &str) -> Producer {
 
 /// Aborts. Seen with Kafka 4.3: an abort soon after a commit is refused at times (the broker seems not to have heard of
 /// the new transaction), which librdkafka takes for fatal. A new producer with the same id has the same effect.
-fn abort(producer: &mut Producer, brokers: &str, run: &str) {
+pub(super) fn abort(producer: &mut Producer, brokers: &str, run: &str) {
     if let Err(error) = producer.abort_transaction(SOON) {
         assert_eq!(error.class(), Class::Rebuild, "{error}");
         println!("rebuild: {error}");
@@ -47,7 +47,12 @@ fn abort(producer: &mut Producer, brokers: &str, run: &str) {
 }
 
 /// A broker that makes topics on first use; its watchdog stops it when this process ends.
-fn broker() -> Option<String> {
+pub(super) fn broker() -> Option<String> {
+    static BROKER: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
+    BROKER.get_or_init(start_broker).clone()
+}
+
+fn start_broker() -> Option<String> {
     let pid = std::process::id().to_string();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/kafka");
     let set = ["--set", "auto.create.topics.enable=true", "--set", "num.partitions=4"];
@@ -72,7 +77,7 @@ fn a_topic_is_filtered_exactly_once_over_a_restart() {
     let time_ms = crate::clock::wall().micros() / 1000 - 3_600_000;
     produce_numbers(&brokers, &input, time_ms);
     let (mut sent, mut turn) = (0, 0);
-    for (life, start) in [Start::Beginning, Start::Stored].into_iter().enumerate() {
+    for (life, start) in [Bound::Beginning, Bound::Stored].into_iter().enumerate() {
         let mut reader =
             Consumer::subscribe(settings(&brokers, &group, &input, start), Box::new(())).unwrap();
         let mut producer = transactional(&brokers, &run);
@@ -116,7 +121,7 @@ fn a_topic_is_filtered_exactly_once_over_a_restart() {
         println!("life {life}: {sent} sent in {:?}", started.elapsed());
     }
     let mut check = Consumer::subscribe(
-        settings(&brokers, &format!("raw-check-{run}"), &output, Start::Beginning),
+        settings(&brokers, &format!("raw-check-{run}"), &output, Bound::Beginning),
         Box::new(()),
     )
     .unwrap();

@@ -127,7 +127,7 @@ fn a_full_queue_gives_the_message_back_unchanged() {
                 Ok(()) => break,
                 Err((fault, back)) => {
                     assert_eq!(fault.code, Code::QUEUE_FULL);
-                    assert_eq!(fault.class(), Class::Retry);
+                    assert_eq!(fault.class(), Class::Pause);
                     assert_eq!((parts(&back), back.payload().map(<[u8]>::as_ptr)), before);
                     full += 1;
                     message = back;

@@ -49,7 +49,7 @@ fn tokens_are_asked_for_without_polling() {
         ("sasl.mechanism", "OAUTHBEARER"),
         ("log_level", "0"),
     ]);
-    settings.client.tokens = Some(Box::new(|_| {
+    settings.client.tokens = Some(std::sync::Arc::new(|_| {
         ASKED.fetch_add(1, Ordering::Relaxed);
         Err("no token today".to_owned())
     }));

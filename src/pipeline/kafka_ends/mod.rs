@@ -8,8 +8,10 @@
 //! [`Connection`] closes it last.
 
 mod at_least_once;
+mod bounded;
 mod exactly_once;
 mod keeper;
+mod limits;
 mod outputs;
 mod pace;
 mod progress;
@@ -23,13 +25,18 @@ mod watchdog;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::config::{Config, DeliveryChoice, SecurityProtocol};
+use crate::config::{Config, DeliveryChoice};
 use crate::judge::Rules;
 use crate::kafka::journal::JournalTopics;
-use crate::kafka::{ClientSettings, Consumer, ConsumerSettings, KafkaError, Producer, ProducerSettings};
+use crate::kafka::{
+    Admin, ClientSettings, Consumer, ConsumerSettings, KafkaError, KafkaSettingsError, Producer,
+    ProducerSettings,
+};
 use at_least_once::AtLeastOnce;
+use bounded::Bounded;
 use exactly_once::ExactlyOnce;
 use keeper::Keeper;
+use limits::Limits;
 use outputs::Outputs;
 use pace::Pace;
 pub use progress::Flight;
@@ -42,31 +49,12 @@ pub use vitals::Vitals;
 
 /// How long look-ups at the start may take.
 const LOOK_UP_WAIT: Duration = Duration::from_secs(30);
+/// librdkafka's own limit for a batch of several records.
+const BATCH_BYTES: u64 = 1_000_000;
 /// How long the consumer may take to leave its group.
 const CLOSE_WAIT: Duration = Duration::from_secs(10);
 /// How often it is looked whether threads have ended.
 const CLOSE_LOOK: Duration = Duration::from_millis(2);
-
-/// Settings of Kafka that cannot work.
-#[derive(Debug, thiserror::Error)]
-pub enum KafkaSettingsError {
-    /// A key that has to be set.
-    #[error("`{key}` is not set; Tollgate needs {needs}")]
-    Missing {
-        /// The key.
-        key: &'static str,
-        /// What it is for.
-        needs: &'static str,
-    },
-    /// A secret file that cannot be read.
-    #[error("`kafka.sasl_password_file`: {file}: {message}")]
-    Secret {
-        /// The file.
-        file: String,
-        /// The system's words.
-        message: String,
-    },
-}
 
 /// The consumer, shared by the source that reads and the connection that closes.
 type SharedConsumer = Arc<Mutex<Option<Consumer>>>;
@@ -103,15 +91,12 @@ impl Connection {
 
 /// Checks that the configuration can work, without asking a broker.
 pub fn check(config: &Config) -> Result<(), KafkaSettingsError> {
-    let kafka = &config.kafka;
-    let missing = |key, needs| Err(KafkaSettingsError::Missing { key, needs });
-    if kafka.brokers.is_empty() {
-        return missing("kafka.brokers", "the bootstrap servers, or paths of files on the command line");
+    ClientSettings::from_config(config)?;
+    if config.kafka.topics.is_empty() {
+        let needs = "at least one input topic";
+        return Err(KafkaSettingsError::Missing { key: "kafka.topics", needs });
     }
-    if kafka.topics.is_empty() {
-        return missing("kafka.topics", "at least one input topic");
-    }
-    pass_through(config).map(|_| ())
+    Ok(())
 }
 
 /// Connects: looks the topics up, makes the producer, and subscribes.
@@ -120,14 +105,18 @@ pub fn connect(
     rules: &Rules,
 ) -> Result<(KafkaSource, KafkaSink, Connection), anyhow::Error> {
     let kafka = &config.kafka;
+    // What is wrong with certificates, passwords or brokers is said here, once and clearly.
+    let mut admin = Admin::connect(&ClientSettings::from_config(config)?)?;
+    admin.reach(LOOK_UP_WAIT)?;
+    let limits = Limits::look_up(&admin, config, LOOK_UP_WAIT);
     let shared = Arc::new(config.clone());
     let instance = instance(config)?;
     let is_transactional = kafka.delivery == DeliveryChoice::ExactlyOnce;
-    let journals = JournalTopics::connect(&client(config)?)?;
-    let make = producers(&shared, is_transactional.then(|| format!("tollgate-{}-{instance}", kafka.group)));
+    let journals = JournalTopics::connect(&ClientSettings::from_config(config)?)?;
+    let make = producers(&shared, transactional_id(config)?, limits.batch_bytes_max());
     let outputs = Outputs::look_up(kafka, make, &journals, LOOK_UP_WAIT)?;
 
-    let progress = Arc::new(Progress::default());
+    let progress = Arc::new(Progress::new(limits));
     let pace = Pace::new(millis(kafka.latency_goal_ms), u64::from(kafka.transaction_records_max));
     // The transactional id is registered before the group is joined: what an earlier process left open ends first.
     let mode = if is_transactional {
@@ -144,13 +133,14 @@ pub fn connect(
         is_transactional,
         restorer: restorer.clone(),
     };
-    let settings = ConsumerSettings { instance: Some(instance), ..consumer_settings(config)? };
+    let settings = ConsumerSettings { instance: Some(instance), ..ConsumerSettings::from_config(config)? };
+    let bounded = Bounded::look_up(config, &ConsumerSettings::from_config(config)?)?;
     let consumer = Consumer::subscribe(settings, Box::new(listener))?;
     progress.set_committer(consumer.committer());
     let names = kafka.topics.iter().map(|topic| kafka.journal_topic(topic)).collect();
     let keeper = if restorer.is_on() { Keeper::start(journals, &progress, names) } else { None };
     let (consumer, vitals) = (Arc::new(Mutex::new(Some(consumer))), Arc::clone(&progress.vitals));
-    let source = KafkaSource::new(Arc::clone(&consumer), restorer.clone(), config, rules);
+    let source = KafkaSource::new(Arc::clone(&consumer), restorer.clone(), config, rules, bounded);
     Ok((source, KafkaSink(mode), Connection { consumer, vitals, keeper, restorer }))
 }
 
@@ -159,25 +149,24 @@ fn millis(ms: u32) -> Duration {
 }
 
 /// Makes producers, one after the other, all with the same name.
-fn producers(config: &Arc<Config>, transactional_id: Option<String>) -> outputs::Make {
+fn producers(config: &Arc<Config>, transactional_id: Option<String>, batch_bytes_max: u64) -> outputs::Make {
     let config = Arc::clone(config);
     Box::new(move || {
-        let client = client(&config)
+        let mut client = ClientSettings::from_config(&config)
             .map_err(|error| KafkaError::Create { kind: "producer", text: error.to_string() })?;
+        if batch_bytes_max < BATCH_BYTES {
+            // librdkafka fills batches without regard to the topic's limit, which holds for the whole batch.
+            client.pass_through.insert(0, ("batch.size".to_owned(), batch_bytes_max.max(1).to_string()));
+        }
         Producer::new(ProducerSettings { client, transactional_id: transactional_id.clone() })
     })
 }
 
-/// A consumer of the input topics; not a named member yet.
-fn consumer_settings(config: &Config) -> Result<ConsumerSettings, KafkaSettingsError> {
-    let kafka = &config.kafka;
-    let topics: Vec<_> = kafka.topics.iter().map(String::as_str).collect();
-    let mut settings = ConsumerSettings::new(&kafka.brokers, &kafka.group, &topics);
-    settings.client = client(config)?;
-    let session = ("session.timeout.ms".into(), kafka.session_timeout_ms.to_string());
-    settings.client.pass_through.insert(0, session);
-    settings.start = kafka.start;
-    Ok(settings)
+/// The name for transactions, if there are to be any.
+pub fn transactional_id(config: &Config) -> Result<Option<String>, KafkaSettingsError> {
+    let instance = instance(config)?;
+    let is_transactional = config.kafka.delivery == DeliveryChoice::ExactlyOnce;
+    Ok(is_transactional.then(|| format!("tollgate-{}-{instance}", config.kafka.group)))
 }
 
 /// The name of this process in the group.
@@ -193,44 +182,4 @@ fn instance(config: &Config) -> Result<String, KafkaSettingsError> {
         key: "kafka.instance",
         needs: "a name for this process, since the host has none",
     })
-}
-
-fn client(config: &Config) -> Result<ClientSettings, KafkaSettingsError> {
-    let mut client = ClientSettings::default();
-    client.brokers.clone_from(&config.kafka.brokers);
-    client.client_id.push_str("tollgate");
-    client.pass_through = pass_through(config)?;
-    Ok(client)
-}
-
-/// The keys of librdkafka: security from our own keys, then what the user passes through.
-fn pass_through(config: &Config) -> Result<Vec<(String, String)>, KafkaSettingsError> {
-    let kafka = &config.kafka;
-    let mut pairs = vec![("security.protocol".to_owned(), kafka.security_protocol.name().to_owned())];
-    let mut set = |key: &str, value: &str| {
-        if !value.is_empty() {
-            pairs.push((key.to_owned(), value.to_owned()));
-        }
-    };
-    set("ssl.ca.location", &kafka.ssl_ca_file);
-    set("ssl.certificate.location", &kafka.ssl_certificate_file);
-    set("ssl.key.location", &kafka.ssl_key_file);
-    set("ssl.key.password", kafka.ssl_key_password.reveal());
-    if matches!(kafka.security_protocol, SecurityProtocol::SaslPlaintext | SecurityProtocol::SaslSsl) {
-        set("sasl.mechanism", kafka.sasl_mechanism.name());
-        set("sasl.username", &kafka.sasl_username);
-        set("sasl.password", kafka.sasl_password.reveal());
-        if !kafka.sasl_password_file.is_empty() {
-            let file = &kafka.sasl_password_file;
-            let password = std::fs::read_to_string(file).map_err(|error| KafkaSettingsError::Secret {
-                file: file.clone(),
-                message: error.to_string(),
-            })?;
-            set("sasl.password", password.trim_end_matches(['\r', '\n']));
-        }
-    }
-    for (key, value) in &config.librdkafka {
-        pairs.push((key.clone(), value.clone()));
-    }
-    Ok(pairs)
 }

@@ -58,6 +58,8 @@ pub(super) struct Outputs {
     /// `None` only while a new one is made.
     producer: Option<Producer>,
     by_topic: Vec<Output>,
+    /// Records go by their key, instead of keeping their partition.
+    by_key: bool,
     note: Vec<u8>,
 }
 
@@ -98,7 +100,8 @@ impl Outputs {
             };
             by_topic.push(Output { input: input.clone(), accepted, rejected, journal });
         }
-        Ok(Self { make, producer: Some(producer), by_topic, note: Vec::new() })
+        let by_key = kafka.partition == config::PartitionChoice::Key;
+        Ok(Self { make, producer: Some(producer), by_topic, by_key, note: Vec::new() })
     }
 
     /// The producer.
@@ -119,7 +122,7 @@ impl Outputs {
         decided: &Decided<'_>,
         tag: u64,
     ) -> Result<(), (Fault, Message)> {
-        let Self { producer: Some(producer), by_topic, note, .. } = self else {
+        let Self { producer: Some(producer), by_topic, by_key, note, .. } = self else {
             return Err((Fault::closed(), message));
         };
         let Some(output) = by_topic.get(input) else {
@@ -138,7 +141,8 @@ impl Outputs {
             return send_stub(producer, to, note, &message, tag).map_err(|fault| (fault, message));
         }
         let extra = (!note.is_empty()).then_some((REJECT_HEADER, note.as_slice()));
-        producer.produce(to.topic, Some(to.partition(partition)), message, extra, tag)
+        let target = (!*by_key).then(|| to.partition(partition));
+        producer.produce(to.topic, target, message, extra, tag)
     }
 
     /// Writes one record of the journal.

@@ -10,7 +10,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::kafka::journal::{Index, Range};
-use crate::kafka::{Committer, KafkaError, Owned, PartitionOffset, TopicIndex};
+use crate::kafka::{Committer, KafkaError, Message, Owned, PartitionOffset, TopicIndex};
+
+use super::limits::Limits;
 
 use super::vitals::Vitals;
 
@@ -40,6 +42,8 @@ pub(super) struct Progress {
     committing: Mutex<()>,
     committer: OnceLock<Committer>,
     pub(super) vitals: Arc<Vitals>,
+    /// What the output topics take.
+    limits: Limits,
 }
 
 #[derive(Default)]
@@ -90,6 +94,12 @@ impl Flight {
         self.turn
     }
 
+    /// Whether the output topic would not take this record.
+    #[must_use]
+    pub fn refuses(&self, message: &Message, is_accept: bool, now_ms: i64) -> bool {
+        self.progress.limits.refuse(self.key.0, message, is_accept, now_ms)
+    }
+
     /// Records that an output topic refuses, by their place in the batch.
     #[must_use]
     pub fn undeliverable(&self) -> &[u32] {
@@ -125,6 +135,10 @@ pub(super) struct Due {
 }
 
 impl Progress {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
     pub(super) fn set_committer(&self, committer: Committer) {
         let _ = self.committer.set(committer);
     }

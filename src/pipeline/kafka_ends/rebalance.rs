@@ -11,7 +11,7 @@ use crossbeam::channel::Sender;
 
 use crate::config::{Config, OnStateLoss};
 use crate::kafka::journal::{Plan, Restore};
-use crate::kafka::{KafkaError, Listener, Owned, PartitionOffset};
+use crate::kafka::{ConsumerSettings, KafkaError, Listener, Owned, PartitionOffset};
 
 use super::super::news::Restored;
 use super::progress::{Ask, Key, Progress};
@@ -173,7 +173,7 @@ impl Restorer {
         is_off: &dyn Fn() -> bool,
     ) -> Result<Vec<crate::kafka::journal::Index>, KafkaError> {
         let Some(gate) = self.gate.get() else { return Err(KafkaError::Closed) };
-        let settings = super::consumer_settings(&self.config)
+        let settings = ConsumerSettings::from_config(&self.config)
             .map_err(|error| KafkaError::Create { kind: "consumer", text: error.to_string() })?;
         let continue_on_loss = self.config.kafka.on_state_loss == OnStateLoss::Continue;
         let restore = Restore { settings, continue_on_loss, is_off };

@@ -16,6 +16,7 @@ use super::super::batch::{Partition, Payloads};
 use super::super::news::Restored;
 use super::super::{Intake, Read, Source, SourceError};
 use super::SharedConsumer;
+use super::bounded::Bounded;
 use super::progress::{Follow, Progress};
 use super::rebalance::Restorer;
 use super::watchdog::Watchdog;
@@ -45,10 +46,19 @@ pub struct KafkaSource {
     version: u64,
     turn: u32,
     is_paused: bool,
+    /// Where the run ends, if it does.
+    bounded: Option<Bounded>,
+    is_over: bool,
 }
 
 impl KafkaSource {
-    pub(super) fn new(consumer: SharedConsumer, restorer: Restorer, config: &Config, rules: &Rules) -> Self {
+    pub(super) fn new(
+        consumer: SharedConsumer,
+        restorer: Restorer,
+        config: &Config,
+        rules: &Rules,
+        bounded: Option<Bounded>,
+    ) -> Self {
         Self {
             consumer,
             progress: Arc::clone(&restorer.progress),
@@ -62,6 +72,8 @@ impl KafkaSource {
             version: 0,
             turn: 0,
             is_paused: false,
+            bounded,
+            is_over: false,
         }
     }
 
@@ -78,6 +90,10 @@ impl KafkaSource {
             self.is_paused = false;
         }
         consumer.read(self.records_max, READ_BYTES_MAX, wait, &mut self.scratch)?;
+        if let Some(bounded) = &mut self.bounded {
+            bounded.cut(&mut self.scratch);
+            self.is_over = self.scratch.is_empty() && bounded.is_over(consumer)?;
+        }
         self.pending.extend(self.scratch.drain(..));
         self.watchdog.look(&self.progress, consumer);
         Ok(())
@@ -132,7 +148,9 @@ impl Source for KafkaSource {
         if self.pending.is_empty() {
             self.fill(READ_WAIT)?;
         }
-        let Some(batch) = self.pending.pop_front() else { return Ok(Read::Idle) };
+        let Some(batch) = self.pending.pop_front() else {
+            return Ok(if self.is_over { Read::End } else { Read::Idle });
+        };
         let now = self.now(&batch);
         let PartitionBatch { topic, partition, epoch, messages, bytes } = batch;
         let offsets = messages.iter().map(Message::offset);

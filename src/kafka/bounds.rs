@@ -1,4 +1,4 @@
-//! Where a partition that has no committed offset starts.
+//! What a bound means on the brokers: an offset for every partition.
 //!
 //! Resolving asks the brokers, so that the position is a number from the start and never a guess of librdkafka's.
 
@@ -7,14 +7,14 @@ use std::time::Duration;
 use super::faults::KafkaError;
 use super::raw::handle::Handle;
 use super::raw::partitions::PartitionOffset;
-use crate::config::Start;
+use crate::config::Bound;
 
 /// What a look-up by time takes for the first offset and for the end.
 const FIRST: i64 = -2;
 const END: i64 = -1;
 
-impl Start {
-    /// Sets the offset of every partition, none of which has a committed one.
+impl Bound {
+    /// Sets the offset of every partition to where the bound lies in it.
     pub(super) fn resolve(
         self,
         handle: &Handle,
@@ -23,14 +23,7 @@ impl Start {
         wait: Duration,
     ) -> Result<(), KafkaError> {
         match self {
-            Self::Stored => match partitions.first() {
-                Some(first) => Err(KafkaError::NothingStored {
-                    topic: first.topic.clone(),
-                    partition: first.partition,
-                    group: group.to_owned(),
-                }),
-                None => Ok(()),
-            },
+            Self::Stored => stored(handle, group, partitions, wait),
             Self::Beginning => look_up(handle, FIRST, partitions, wait),
             Self::End => look_up(handle, END, partitions, wait),
             Self::Offset(offset) => {
@@ -57,6 +50,27 @@ impl Start {
             }
         }
     }
+}
+
+/// The group's committed offsets; a partition without one is an error, never a guess.
+fn stored(
+    handle: &Handle,
+    group: &str,
+    partitions: &mut [PartitionOffset],
+    wait: Duration,
+) -> Result<(), KafkaError> {
+    if partitions.is_empty() {
+        return Ok(());
+    }
+    let committed = handle.committed(partitions, wait)?;
+    for (partition, committed) in partitions.iter_mut().zip(committed) {
+        *partition = committed.ok_or_else(|| KafkaError::NothingStored {
+            topic: partition.topic.clone(),
+            partition: partition.partition,
+            group: group.to_owned(),
+        })?;
+    }
+    Ok(())
 }
 
 fn look_up(
