@@ -27,6 +27,7 @@ use crate::config::{Config, DeliveryChoice, SecurityProtocol};
 use crate::judge::Rules;
 use crate::kafka::journal::JournalTopics;
 use crate::kafka::{ClientSettings, Consumer, ConsumerSettings, KafkaError, Producer, ProducerSettings};
+use crate::status::Status;
 use at_least_once::AtLeastOnce;
 use exactly_once::ExactlyOnce;
 use outputs::Outputs;
@@ -105,6 +106,7 @@ pub fn check(config: &Config) -> Result<(), KafkaSettingsError> {
 pub fn connect(
     config: &Config,
     rules: &Rules,
+    status: &Arc<Status>,
 ) -> Result<(KafkaSource, KafkaSink, Connection), anyhow::Error> {
     let kafka = &config.kafka;
     let shared = Arc::new(config.clone());
@@ -114,7 +116,7 @@ pub fn connect(
     let make = producers(&shared, is_transactional.then(|| format!("tollgate-{}-{instance}", kafka.group)));
     let outputs = Outputs::look_up(kafka, make, &journals, LOOK_UP_WAIT)?;
 
-    let progress = Arc::new(Progress::default());
+    let progress = Arc::new(Progress { status: Arc::clone(status), ..Progress::default() });
     let pace = Pace::new(millis(kafka.latency_goal_ms), u64::from(kafka.transaction_records_max));
     // The transactional id is registered before the group is joined: what an earlier process left open ends first.
     let mode = if is_transactional {
@@ -135,6 +137,11 @@ pub fn connect(
     let settings = ConsumerSettings { instance: Some(instance), ..consumer_settings(config)? };
     let consumer = Consumer::subscribe(settings, Box::new(listener))?;
     progress.set_committer(consumer.committer());
+    let cluster = consumer.cluster();
+    status.set_end_of(Box::new(move |topic, partition, wait| match wait {
+        Some(wait) => cluster.watermarks(topic, partition, wait).ok().map(|marks| marks.high),
+        None => cluster.watermarks_seen(topic, partition).map(|marks| marks.high),
+    }));
     if restorer.is_on() {
         let names = kafka.topics.iter().map(|topic| kafka.journal_topic(topic)).collect();
         keeper::start(journals, &progress, names);

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::kafka::journal::{Index, Range};
 use crate::kafka::{Committer, KafkaError, Owned, PartitionOffset, TopicIndex};
+use crate::status::Status;
 
 use super::vitals::Vitals;
 
@@ -40,6 +41,8 @@ pub(super) struct Progress {
     committing: Mutex<()>,
     committer: OnceLock<Committer>,
     pub(super) vitals: Arc<Vitals>,
+    /// Tells whoever watches.
+    pub(super) status: Arc<Status>,
 }
 
 #[derive(Default)]
@@ -244,6 +247,7 @@ impl Progress {
             let Shared { partitions, undeliverable, .. } = &mut *shared;
             let Some(state) = partitions.get_mut(key) else { continue };
             state.committed = state.committed.max(offset.offset);
+            self.status.committed(&offset.topic, offset.partition, offset.offset);
             state.is_open = false;
             if let Ok(range) = offset.metadata.parse::<Range>() {
                 state.journal_floor = range.floor;
@@ -264,7 +268,10 @@ impl Progress {
         if due.offsets.is_empty() {
             return Ok(());
         }
-        self.committer()?.commit(&due.offsets, COMMIT_WAIT)?;
+        if let Err(error) = self.committer()?.commit(&due.offsets, COMMIT_WAIT) {
+            Vitals::count(&self.status.commit_failures);
+            return Err(error);
+        }
         self.committed(&due);
         Ok(())
     }
@@ -290,12 +297,14 @@ impl Progress {
     /// moved on by others: they go on from there, with their state restored.
     pub(super) fn next_turn(&self, outdated: Vec<(Key, PartitionOffset)>) -> u32 {
         Vitals::count(&self.vitals.aborts);
+        Vitals::count(&self.status.transactions_aborted);
         let mut shared = self.lock();
         shared.turn += 1;
         let turn = shared.turn;
         for (key, offset) in &outdated {
             if let Some(state) = shared.partitions.get_mut(key) {
                 state.committed = offset.offset;
+                self.status.outdated(&offset.topic, offset.partition, offset.offset);
             }
         }
         for state in shared.partitions.values_mut() {
@@ -352,6 +361,7 @@ impl Progress {
         if let Some(state) = shared.partitions.get_mut(&key).filter(|state| state.epoch <= epoch) {
             state.journal_last = journal.last();
             state.journal = journal;
+            self.status.restored(&state.topic, key.1);
             shared.restored.push((key, epoch));
         }
         drop(shared);
