@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 
 use crate::clock::Timestamp;
-use crate::config::Profile;
+use crate::config::{OPS_LISTEN, Profile};
 
 /// Lets through only agent envelopes that hold.
 ///
@@ -45,6 +46,10 @@ pub enum Command {
     /// Compile a JSON Schema and show its program, or check documents against it.
     #[command(subcommand)]
     Schema(Schema),
+    /// Show a running filter live in the terminal, over its ops port.
+    Top(Top),
+    /// Stream a sample of verdicts with their reasons from a running filter, over its ops port.
+    Tap(Tap),
     /// Check a configuration and print the effective one, secrets hidden.
     Config(ConfigArgs),
 }
@@ -92,6 +97,9 @@ pub struct Run {
     /// With paths: file that holds what was seen before; read at the start if it is there, written at the end.
     #[arg(long, value_name = "FILE", requires = "paths")]
     pub state: Option<PathBuf>,
+    /// Address and port of the ops port, or `off`. [default: `ops.listen` with Kafka, off with paths]
+    #[arg(long, value_name = "ADDRESS")]
+    pub ops: Option<String>,
     /// Latency log to write (`.hlog`).
     #[arg(long, value_name = "FILE")]
     pub latency_log: Option<PathBuf>,
@@ -247,9 +255,55 @@ pub struct Generate {
     pub json: bool,
 }
 
+/// Where a running filter is.
+#[derive(Debug, Args)]
+pub struct OpsPort {
+    /// Its ops port.
+    #[arg(default_value = OPS_LISTEN, value_name = "HOST:PORT")]
+    pub address: String,
+    /// File that holds the port's token. [default: the variable `TOLLGATE_OPS_TOKEN`]
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+}
+
+/// `tollgate top`
+#[derive(Debug, Args)]
+pub struct Top {
+    /// Where the filter is.
+    #[command(flatten)]
+    pub port: OpsPort,
+    /// Draw one picture as text and end.
+    #[arg(long)]
+    pub once: bool,
+}
+
+/// `tollgate tap`
+#[derive(Debug, Args)]
+pub struct Tap {
+    /// Where the filter is.
+    #[command(flatten)]
+    pub port: OpsPort,
+    /// Verdicts a second at most.
+    #[arg(long, default_value_t = 20, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub per_s: u32,
+    /// End after so many verdicts.
+    #[arg(long, value_name = "COUNT")]
+    pub count: Option<u64>,
+    /// Only rejected records.
+    #[arg(long)]
+    pub rejected: bool,
+    /// Only these reasons.
+    #[arg(long, value_delimiter = ',', value_name = "REASON")]
+    pub reason: Vec<String>,
+    /// One JSON object per verdict.
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// `tollgate config`
 #[expect(clippy::struct_excessive_bools, reason = "flags of the command line")]
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct ConfigArgs {
     /// Configuration file; without it, the defaults.
     #[arg(long, short, value_name = "FILE")]
@@ -266,6 +320,18 @@ pub struct ConfigArgs {
     /// Print the rules of every format instead, with reason, source and profiles.
     #[arg(long, conflicts_with_all = ["config", "default"])]
     pub rules: bool,
+    /// Print the table of metrics instead.
+    #[arg(long, conflicts_with_all = ["config", "default", "rules"])]
+    pub metrics: bool,
+    /// Print the Grafana dashboard instead.
+    #[arg(long, conflicts_with_all = ["config", "default", "rules", "metrics"])]
+    pub dashboard: bool,
+    /// Print the completions of a shell instead.
+    #[arg(long, value_name = "SHELL", conflicts_with_all = ["config", "default", "rules", "metrics", "dashboard"])]
+    pub completions: Option<Shell>,
+    /// Write the manual pages into a directory instead.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["config", "default", "rules", "metrics", "dashboard", "completions"])]
+    pub man: Option<PathBuf>,
 }
 
 /// `tollgate schema`

@@ -17,6 +17,7 @@
 //!
 //! - [`commands`]: one file per verb of the command line.
 //! - [`cli`]: the definition of the command line.
+//! - [`ops`]: the ops port: metrics, probes, live page, reload; the only place that names tokio.
 //! - [`load`]: streams of envelopes whose right verdict is known.
 //! - [`pipeline`]: reader, workers, gate, writer, and the ends on files and Kafka.
 //! - [`kafka`]: our own client on librdkafka; the only place that names it, and the only unsafe code.
@@ -31,6 +32,8 @@
 //! - [`config`]: the configuration, every key defined once.
 //! - [`verdict`]: the verdict and the closed list of reasons.
 //! - [`tape`]: the parsed form of a payload; the only place that calls simd-json.
+//! - [`metrics`]: the names of all metrics.
+//! - [`status`]: what Kafka's side tells about itself.
 //! - [`clock`][]: time.
 
 pub mod attachments;
@@ -45,8 +48,11 @@ pub mod histograms;
 pub mod judge;
 pub mod kafka;
 pub mod load;
+pub mod metrics;
+pub mod ops;
 pub mod pipeline;
 pub mod program;
 pub mod state;
+pub mod status;
 pub mod tape;
 pub mod verdict;

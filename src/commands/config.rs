@@ -2,17 +2,34 @@
 
 use std::io::Write as _;
 
-use super::{Ended, Failure, compile_rules, load_config, memory, probe};
-use crate::cli::ConfigArgs;
+use anyhow::Context as _;
+use clap::CommandFactory as _;
+
+use super::{Ended, Failure, compile_rules, load_config, memory, probe, usage};
+use crate::cli::{Cli, ConfigArgs};
 use crate::config::{Config, Profile};
 use crate::formats::Compiled;
 use crate::judge::Rules;
+use crate::metrics;
+use crate::ops::dashboard;
 
 pub(super) fn run(args: &ConfigArgs) -> Result<Ended, Failure> {
     let text = if args.default {
         Config::default_toml()
     } else if args.rules {
         rules_table()?
+    } else if args.metrics {
+        metrics::markdown()
+    } else if args.dashboard {
+        dashboard::grafana()
+    } else if let Some(shell) = args.completions {
+        let mut text = Vec::new();
+        clap_complete::generate(shell, &mut Cli::command(), "tollgate", &mut text);
+        String::from_utf8(text)?
+    } else if let Some(dir) = &args.man {
+        std::fs::create_dir_all(dir).with_context(|| format!("--man {}", dir.display())).map_err(usage)?;
+        clap_mangen::generate_to(Cli::command(), dir)?;
+        format!("{}\n", dir.join("tollgate.1").display())
     } else {
         let config = load_config(args.config.as_deref())?;
         if args.probe {

@@ -19,7 +19,7 @@ use crate::judge::Rules;
 use crate::load::Stream;
 use crate::pipeline::file_ends::{FileSink, FileSource, ReadFailures};
 use crate::pipeline::stop::Stop;
-use crate::pipeline::{self, Meters, Setup, Summary, Tally};
+use crate::pipeline::{self, Editions, Meters, Setup, Summary, Tally};
 use crate::state::{Settings, State};
 use crate::tape::Parser;
 use crate::verdict::{FormatId, Reason, Verdict};
@@ -125,9 +125,9 @@ fn filter(
     let mut log_error = None;
 
     let meters = Meters::default();
+    let editions = Editions::from(Arc::clone(rules));
     let state = Mutex::new(State::new(Settings::of(config))?);
-    let setup =
-        Setup { rules: Arc::clone(rules), state: &state, pipeline: &config.pipeline, stop, meters: &meters };
+    let setup = Setup { rules: &editions, state: &state, pipeline: &config.pipeline, stop, meters: &meters };
     let done = Stop::default();
     let summary = std::thread::scope(|scope| {
         scope.spawn(|| show_progress(args, &meters, &done));

@@ -6,14 +6,18 @@ mod coverage;
 mod demo;
 mod envelopes;
 mod generate;
+mod log;
 mod memory;
+mod operate;
 mod probe;
 mod report;
 mod run;
 mod schema;
 mod sign;
 mod splice;
+mod tap;
 mod test;
+mod top;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -23,9 +27,10 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-use crate::cli::{Cli, Command};
-use crate::config::Config;
+use crate::cli::{Cli, Command, OpsPort};
+use crate::config::{Config, Secret};
 use crate::judge::Rules;
+use crate::ops::client::Client;
 use crate::pipeline::stop::Stop;
 
 /// How a verb ended, other than by an error.
@@ -63,7 +68,7 @@ fn usage(error: impl Into<anyhow::Error>) -> Failure {
 /// Runs the verb and says how it ended.
 #[must_use]
 pub fn run(cli: Cli) -> ExitCode {
-    let ended = start_log(&cli).and_then(|()| match cli.command {
+    let ended = log::start(&cli).and_then(|()| match cli.command {
         Command::Demo(args) => demo::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Check(args) => check::run(&args),
@@ -71,6 +76,8 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Sign(args) => sign::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Schema(args) => schema::run(&args),
+        Command::Top(args) => top::run(&args),
+        Command::Tap(args) => tap::run(&args),
         Command::Config(args) => config::run(&args),
     });
     match ended {
@@ -96,24 +103,6 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
     })
 }
 
-fn start_log(cli: &Cli) -> Result<(), Failure> {
-    use std::io::IsTerminal as _;
-    let filter = tracing_subscriber::EnvFilter::try_new(&cli.log)
-        .with_context(|| {
-            format!("--log: found `{}`, allowed: error, warn, info, debug, trace or a filter", cli.log)
-        })
-        .map_err(usage)?;
-    let colours = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let builder =
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(colours);
-    if cli.log_json {
-        builder.json().init();
-    } else {
-        builder.with_target(false).init();
-    }
-    Ok(())
-}
-
 /// The configuration that a verb runs with: the file's, or the defaults.
 fn load_config(path: Option<&Path>) -> Result<Config, Failure> {
     path.map_or_else(|| Ok(Config::default()), |path| Config::load(path).map_err(usage))
@@ -128,6 +117,20 @@ fn compile_rules(config: &Config, file: Option<&Path>) -> Result<Rules, Failure>
             None => error,
         })
     })
+}
+
+/// The ops port that a verb asks.
+fn ops_client(port: &OpsPort) -> Result<Client, Failure> {
+    let token = match &port.token_file {
+        Some(file) => {
+            let text = std::fs::read_to_string(file)
+                .with_context(|| format!("--token-file {}", file.display()))
+                .map_err(usage)?;
+            Some(Secret::new(text.trim_end_matches(['\r', '\n']).to_owned()))
+        }
+        None => std::env::var("TOLLGATE_OPS_TOKEN").ok().map(Secret::new),
+    };
+    Ok(Client::new(&port.address, token))
 }
 
 /// How long after the deadline of an orderly stop threads may take to end, before the process ends without them.

@@ -8,40 +8,42 @@ use std::time::SystemTime;
 
 use anyhow::{Context as _, anyhow};
 
-use super::{Ended, Failure, compile_rules, coverage, load_config, memory, report, stop_on_signals, usage};
+use super::operate::{self, Operated, Rulebook};
+use super::{Ended, Failure, coverage, load_config, memory, report, stop_on_signals, usage};
 use crate::cli::Run;
 use crate::config::Config;
 use crate::files::{self, Input, Target};
 use crate::histograms::{Histograms, IntervalLog};
-use crate::judge::Rules;
 use crate::kafka::KafkaError;
+use crate::ops::{Places, Port};
 use crate::pipeline::file_ends::{FileSink, FileSource, ReadFailures};
 use crate::pipeline::kafka_ends;
 use crate::pipeline::stop::Stop;
-use crate::pipeline::{self, Meters, Setup, Summary};
+use crate::pipeline::{self, Setup, Summary};
 use crate::state::State;
+use crate::status::Status;
 
 pub(super) fn run(args: &Run) -> Result<Ended, Failure> {
     let mut config = load_config(args.config.as_deref())?;
     if let Some(format) = &args.format {
         config.rules.format.clone_from(format);
     }
-    // A format of the command line does not stand in the file.
-    let file = args.config.as_deref().filter(|_| args.format.is_none());
-    let rules = Arc::new(compile_rules(&config, file)?);
+    let port = operate::bind(args, &mut config)?;
+    let rulebook = Rulebook::open(args, &config)?;
+    let rules = rulebook.editions.current();
     coverage::tell(&rules, config.rules.profile)?;
     let mut log = LatencyLog::begin(args.latency_log.as_deref())?;
     let stop = stop_on_signals(config.pipeline.stop_deadline_ms)?;
     let state = memory::open(args.state.as_deref(), &config)?;
     tracing::info!("{}", memory::describe(&config));
     if args.paths.is_empty() {
-        let summary = run_kafka(&config, Arc::clone(&rules), &state, &stop, &mut log)?;
+        let summary = run_kafka(&config, &rulebook, port, &state, &stop, &mut log)?;
         log.finish()?;
         report::print(&summary, &rules, args.json)?;
         return Ok(Ended::Well);
     }
     let failures = ReadFailures::default();
-    let summary = run_files(args, &config, Arc::clone(&rules), &state, &stop, &mut log, &failures)?;
+    let summary = run_files(args, &config, (&rulebook, port), &state, &stop, &mut log, &failures)?;
     log.finish()?;
     memory::save(args.state.as_deref(), &state)?;
     // With records on standard output, the summary must not stand among them.
@@ -54,33 +56,42 @@ pub(super) fn run(args: &Run) -> Result<Ended, Failure> {
 
 fn run_kafka(
     config: &Config,
-    rules: Arc<Rules>,
+    rulebook: &Rulebook,
+    port: Option<Port>,
     state: &Mutex<State>,
-    stop: &Stop,
+    stop: &Arc<Stop>,
     log: &mut LatencyLog,
 ) -> Result<Summary, Failure> {
     kafka_ends::check(config).map_err(usage)?;
+    let rules = rulebook.editions.current();
     tracing::info!(rules = rules.hash(), topics = ?config.kafka.topics, group = config.kafka.group, "starting");
-    let (source, sink, connection) = kafka_ends::connect(config, &rules).map_err(|error| {
+    let status = Arc::new(Status::default());
+    let places = Places::Topics(config.kafka.topics.clone());
+    let operated = Operated::start(port, rulebook, places, Some(&status), stop)?;
+    let (source, sink, connection) = kafka_ends::connect(config, &rules, &status).map_err(|error| {
         // What librdkafka refuses stands in the configuration.
         let is_setting =
             matches!(error.downcast_ref(), Some(KafkaError::Setting { .. } | KafkaError::Create { .. }));
         if is_setting { usage(error) } else { error.into() }
     })?;
-    let meters = Meters::default();
-    let setup = Setup { rules, state, pipeline: &config.pipeline, stop, meters: &meters };
-    let outcome = pipeline::run(&setup, source, sink, |interval| log.append(interval));
+    let (rules, meters) = (&*rulebook.editions, &*operated.meters);
+    let setup = Setup { rules, state, pipeline: &config.pipeline, stop, meters };
+    let outcome = pipeline::run(&setup, source, sink, |interval| {
+        operated.interval(interval);
+        log.append(interval);
+    });
     // An error of the run tells more than one of closing what it left.
     let closed = connection.close();
     let summary = outcome?;
     closed?;
+    operated.finish()?;
     Ok(summary)
 }
 
 fn run_files(
     args: &Run,
     config: &Config,
-    rules: Arc<Rules>,
+    (rulebook, port): (&Rulebook, Option<Port>),
     state: &Mutex<State>,
     stop: &Arc<Stop>,
     log: &mut LatencyLog,
@@ -95,12 +106,19 @@ fn run_files(
             "with paths, say where records go: --accepted FILE, --rejected FILE, or both"
         )));
     }
-    let source = FileSource::open(&inputs, config, &rules, args.as_of, failures.clone(), stop)?;
+    let source =
+        FileSource::open(&inputs, config, &rulebook.editions.current(), args.as_of, failures.clone(), stop)?;
     files::check_distinct(&outputs, source.paths()).map_err(usage)?;
     let sink = FileSink::create(accepted.as_ref(), rejected.as_ref(), source.names())?;
-    let meters = Meters::default();
-    let setup = Setup { rules, state, pipeline: &config.pipeline, stop, meters: &meters };
-    Ok(pipeline::run(&setup, source, sink, |interval| log.append(interval))?)
+    let operated = Operated::start(port, rulebook, Places::Files(source.names()), None, stop)?;
+    let (rules, meters) = (&*rulebook.editions, &*operated.meters);
+    let setup = Setup { rules, state, pipeline: &config.pipeline, stop, meters };
+    let summary = pipeline::run(&setup, source, sink, |interval| {
+        operated.interval(interval);
+        log.append(interval);
+    })?;
+    operated.finish()?;
+    Ok(summary)
 }
 
 fn writes_to_stdout(args: &Run) -> bool {

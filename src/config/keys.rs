@@ -199,6 +199,9 @@ macro_rules! sections {
     };
 }
 
+/// Where the ops port listens by default.
+pub const OPS_LISTEN: &str = "127.0.0.1:9464";
+
 sections! {
     /// What is checked, and how strictly.
     rules Rules {
@@ -328,5 +331,25 @@ sections! {
         ssl_key_file: String = String::new(), "", |_| true;
         /// Password of the own key.
         ssl_key_password: Secret = Secret::default(), "", |_| true;
+    }
+    /// The ops port: metrics, probes, the live page. Opened when Kafka is read; with files, by `--ops`.
+    ops Ops {
+        /// Address and port, or "off". Beyond loopback a token is required.
+        listen: String = OPS_LISTEN.into(), "`address:port` or \"off\"", |listen: &String| listen == "off" || listen.parse::<std::net::SocketAddr>().is_ok();
+        /// Token that requests for anything but the page itself and the probes must carry (`Authorization: Bearer …`).
+        token: Secret = Secret::default(), "", |_| true;
+        /// File that holds the token; a trailing line break is ignored.
+        token_file: String = String::new(), "", |_| true;
+        /// Rejected records that are looked at more closely each second, for the groups of `/rejects`.
+        rejects_per_s: u32 = 50, "0 to 10000", |rejects| *rejects <= 10_000;
+        /// Groups of rejects that are kept; then the one that was not seen for longest is given up.
+        reject_groups_max: u32 = 200, "1 to 10000", |groups| (1..=10_000).contains(groups);
+    }
+    /// Candidate rules that are tried beside the live ones, without any effect on outputs.
+    shadow Shadow {
+        /// A configuration, from the directory of this one; of it, what decides about records is used. Empty: none.
+        config: String = String::new(), "", |_| true;
+        /// File that gets a line of JSON for each record that the candidate would give another verdict. Empty: none.
+        report: String = String::new(), "", |_| true;
     }
 }

@@ -83,7 +83,9 @@ impl Secret {
         &self.0
     }
 
-    pub(super) fn new(text: String) -> Self {
+    /// A secret that was read elsewhere than in the configuration.
+    #[must_use]
+    pub fn new(text: String) -> Self {
         Self(Zeroizing::new(text))
     }
 

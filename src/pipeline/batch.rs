@@ -7,12 +7,14 @@ use std::time::Instant;
 use crate::clock::Timestamp;
 use crate::files;
 use crate::formats::{Binding, Facts};
-use crate::judge::{Payload, Rules};
+use crate::judge::Payload;
 use crate::kafka;
 use crate::verdict::Verdict;
 
 use super::budget::Permit;
+use super::edition::Edition;
 use super::kafka_ends::Flight;
+use super::shadow::Judged;
 
 /// A partition of the source: a Kafka partition or a file, numbered by the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -81,6 +83,17 @@ impl Payloads {
         }
     }
 
+    /// Where record `index` stands in its partition: its offset, or its line in a file.
+    #[must_use]
+    pub fn place(&self, index: usize) -> u64 {
+        match self {
+            Self::Block(block) => block.spans.get(index).map_or(0, |span| span.line),
+            Self::Messages { messages, .. } => {
+                messages.get(index).map_or(0, |message| u64::try_from(message.offset()).unwrap_or(0))
+            }
+        }
+    }
+
     /// The payload of record `index`.
     #[must_use]
     pub fn payload(&self, index: usize) -> Payload<'_> {
@@ -133,7 +146,7 @@ pub struct Batch {
     /// How their format is found.
     pub binding: Binding,
     /// What they are judged by.
-    pub rules: Arc<Rules>,
+    pub rules: Arc<Edition>,
     /// The time they are judged at; `None` means each envelope's own time.
     pub now: Option<Timestamp>,
     /// When they were read.
@@ -152,6 +165,8 @@ pub struct Batch {
     pub pointers: Vec<u8>,
     /// What it changed in the state, from the gate, where a journal is kept.
     pub told: Option<Told>,
+    /// What candidate rules decided, where some are tried.
+    pub judged: Option<Box<Judged>>,
     /// The batch's share of the budget, given back when the batch is done.
     pub permit: Permit,
 }

@@ -60,10 +60,11 @@ impl Budget {
         Some(Permit { budget: Arc::clone(self), records, bytes })
     }
 
-    /// Records in flight now.
+    /// Records and bytes in flight now.
     #[must_use]
-    pub fn records(&self) -> u64 {
-        self.lock().records
+    pub fn used(&self) -> (u64, u64) {
+        let used = self.lock();
+        (used.records, used.bytes)
     }
 
     fn lock(&self) -> MutexGuard<'_, Used> {

@@ -5,12 +5,14 @@
 //! of a batch is tentative until the writer says that the batch is committed.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use crossbeam::channel::{Receiver, Sender};
 use crossbeam::select;
 
 use crate::clock;
+use crate::formats::Facts;
 use crate::histograms::{Recorder, Stage};
 use crate::judge::Payload;
 use crate::state::{Origin, State};
@@ -18,9 +20,13 @@ use crate::tape::NodeIndex;
 use crate::verdict::{Reason, Verdict};
 
 use super::PipelineError;
-use super::batch::{Batch, Partition, Told};
+use super::batch::{Batch, Outcome, Partition, Told};
+use super::edition::Edition;
+use super::meters::{Meters, RuleChange};
 use super::news::{News, Restored};
-use super::tally::{Meters, Tally};
+use super::sample::Allowance;
+use super::shadow::Shadow;
+use super::tally::Tally;
 
 /// What the gate hears besides batches.
 #[derive(Clone, Copy)]
@@ -52,18 +58,19 @@ pub(super) fn run(
     meters: &Meters,
 ) -> Result<Tally, PipelineError> {
     let mut tally = Tally::default();
-    let mut order = Order::default();
+    let (mut order, mut editions) = (Order::default(), Followed::default());
+    let (mut shadow, mut allowance) = (Shadow::default(), Allowance::default());
     loop {
         let received = select! {
             recv(from_workers) -> batch => batch,
             recv(heard.news) -> news => {
-                settle(news.ok(), state, &mut order.turn);
+                settle(news.ok(), state, &mut shadow, &mut order.turn);
                 continue;
             }
             recv(heard.restored) -> changes => {
-                hear(heard.news, state, &mut order.turn);
+                hear(heard.news, state, &mut shadow, &mut order.turn);
                 if let Ok(changes) = changes {
-                    restore(&changes, state)?;
+                    restore(&changes, state, &mut shadow)?;
                 }
                 continue;
             }
@@ -74,9 +81,9 @@ pub(super) fn run(
             order.next += 1;
             // State was restored before the first record of its partition was read, so it is here.
             for changes in heard.restored.try_iter() {
-                restore(&changes, state)?;
+                restore(&changes, state, &mut shadow)?;
             }
-            hear(heard.news, state, &mut order.turn);
+            hear(heard.news, state, &mut shadow, &mut order.turn);
             if batch.turn() < order.turn {
                 continue;
             }
@@ -84,14 +91,26 @@ pub(super) fn run(
                 Epoch::Older => continue,
                 // What the partition had in flight and was not committed is read again.
                 Epoch::Newer => {
-                    state.reread(batch.partition.0, batch.epoch, batch.payloads.offsets().start);
+                    let from = batch.payloads.offsets().start;
+                    state.reread(batch.partition.0, batch.epoch, from);
+                    shadow.each(|state| state.reread(batch.partition.0, batch.epoch, from));
                 }
                 Epoch::Same => {}
             }
-            decide(&mut batch, state)?;
+            let began = Instant::now();
+            editions.follow(&batch, state, &mut shadow, meters);
+            let mut outcomes = std::mem::take(&mut batch.outcomes);
+            decide(state, &batch, &mut outcomes, &batch.facts)?;
+            batch.outcomes = outcomes;
             batch.told = has_journal.then(|| tell(&batch, state));
+            shadow.compare(&mut batch, meters);
             count(&batch, &mut tally, meters);
+            meters.note_state(state);
             let now = Instant::now();
+            if let Some(sampler) = &meters.sampler {
+                sampler.take(&batch, &mut allowance, now);
+            }
+            meters.gate_busy_ns.fetch_add((now - began).as_nanos() as u64, Ordering::Relaxed);
             recorder.record(Stage::Gate, now - batch.since, batch.payloads.len() as u64);
             batch.since = now;
             recorder.tick(now);
@@ -103,25 +122,32 @@ pub(super) fn run(
 }
 
 /// Takes in all that became of earlier batches.
-pub(super) fn hear(news: &Receiver<News>, state: &mut State, turn: &mut u32) {
+pub(super) fn hear(news: &Receiver<News>, state: &mut State, shadow: &mut Shadow, turn: &mut u32) {
     for news in news.try_iter() {
-        settle(Some(news), state, turn);
+        settle(Some(news), state, shadow, turn);
     }
 }
 
-fn settle(news: Option<News>, state: &mut State, turn: &mut u32) {
+fn settle(news: Option<News>, state: &mut State, shadow: &mut Shadow, turn: &mut u32) {
     match news {
-        Some(News::Committed(batch)) => state.commit(batch),
+        Some(News::Committed(batch)) => {
+            state.commit(batch);
+            shadow.each(|state| state.commit(batch));
+        }
         Some(News::Aborted(new)) => {
             state.undo_all();
+            shadow.each(State::undo_all);
             *turn = new;
         }
         None => {}
     }
 }
 
-fn restore(changes: &Restored, state: &mut State) -> Result<(), PipelineError> {
-    Ok(state.restore_body(changes.version, &changes.body, (changes.first, changes.before))?)
+fn restore(changes: &Restored, state: &mut State, shadow: &mut Shadow) -> Result<(), PipelineError> {
+    let range = (changes.first, changes.before);
+    // What the live rules remembered, the candidate would have: it has no journal of its own.
+    shadow.each(|state| drop(state.restore_body(changes.version, &changes.body, range)));
+    Ok(state.restore_body(changes.version, &changes.body, range)?)
 }
 
 /// What a batch changed, for the journal.
@@ -155,17 +181,50 @@ fn epoch_of(epochs: &mut HashMap<Partition, u32>, partition: Partition, epoch: u
     }
 }
 
+/// Which edition of the rules each partition's last batch had.
+#[derive(Default)]
+struct Followed {
+    newest: u64,
+    of_partition: HashMap<Partition, u64>,
+}
+
+impl Followed {
+    /// Goes over to a batch's edition, and notes where its partition did. Editions only rise, in the reader's order.
+    fn follow(&mut self, batch: &Batch, state: &mut State, shadow: &mut Shadow, meters: &Meters) {
+        let edition: &Edition = &batch.rules;
+        shadow.prepare(edition, state);
+        let before = self.of_partition.insert(batch.partition, edition.number);
+        if before.is_some_and(|before| before != edition.number) {
+            let (partition, place) = (batch.partition, batch.payloads.place(0));
+            tracing::info!(rules = edition.hash(), partition = partition.0, place, "rules changed");
+            let hash = edition.hash().to_owned();
+            meters.note_change(RuleChange { edition: edition.number, hash, partition, place });
+        }
+        if edition.number > self.newest {
+            self.newest = edition.number;
+            if let Some(settings) = &edition.settings {
+                state.adopt(settings.clone());
+            }
+        }
+    }
+}
+
 /// Asks what was seen before about every record that holds: window, then ledger.
-fn decide(batch: &mut Batch, state: &mut State) -> Result<(), PipelineError> {
+pub(super) fn decide(
+    state: &mut State,
+    batch: &Batch,
+    outcomes: &mut [Outcome],
+    facts: &[Facts],
+) -> Result<(), PipelineError> {
     let (partition, epoch, offsets) = (batch.partition.0, batch.epoch, batch.payloads.offsets());
     let first = offsets.start;
     state.begin(batch.number, Origin { partition, epoch, offsets });
-    state.expect(&batch.facts);
-    let undeliverable = batch.undeliverable().to_vec();
+    state.expect(facts);
+    let undeliverable = batch.undeliverable();
     // What the broker will compare with, or nearly so; the time that records are judged by may be long past.
     let now_ms = clock::wall().micros() / 1000;
-    let mut facts = batch.facts.iter();
-    for (place, outcome) in batch.outcomes.iter_mut().enumerate() {
+    let mut facts = facts.iter();
+    for (place, outcome) in outcomes.iter_mut().enumerate() {
         let facts = if outcome.verdict.is_accept() { facts.next() } else { None };
         let is_accept = outcome.verdict.is_accept();
         if undeliverable.iter().any(|refused| *refused as usize == place)
@@ -187,13 +246,15 @@ fn decide(batch: &mut Batch, state: &mut State) -> Result<(), PipelineError> {
 }
 
 fn count(batch: &Batch, tally: &mut Tally, meters: &Meters) {
-    let (bytes, rejected) = (tally.bytes, tally.rejected());
+    let (bytes, rejected, unchecked) = (tally.bytes, tally.rejected(), tally.unchecked);
     for (index, outcome) in batch.outcomes.iter().enumerate() {
         let bytes = match batch.payloads.payload(index) {
             Payload::Bytes(bytes) => bytes.len(),
             Payload::Tombstone | Payload::Oversized => 0,
         };
         tally.count(outcome.verdict, bytes);
+        meters.count(outcome.verdict);
     }
     meters.add(batch.outcomes.len() as u64, tally.bytes - bytes, tally.rejected() - rejected);
+    meters.unchecked.fetch_add(tally.unchecked - unchecked, Ordering::Relaxed);
 }

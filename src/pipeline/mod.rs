@@ -11,12 +11,16 @@
 
 pub mod batch;
 pub mod budget;
+pub mod edition;
 pub mod file_ends;
 mod gate;
 pub mod kafka_ends;
+pub mod meters;
 pub mod news;
 mod reader;
 pub mod route;
+pub mod sample;
+pub mod shadow;
 mod stdin;
 pub mod stop;
 mod tally;
@@ -30,13 +34,14 @@ use std::time::{Duration, Instant};
 
 use crossbeam::channel::{bounded, unbounded};
 
+pub use edition::{Edition, Editions};
+pub use meters::Meters;
 pub use reader::{Intake, Read, Source, SourceError};
-pub use tally::{Meters, Tally};
+pub use tally::Tally;
 pub use writer::{Receipt, Sink, SinkError};
 
 use crate::config;
 use crate::histograms::{Collector, Histograms};
-use crate::judge::Rules;
 use crate::state::{Notes, State, StateError};
 use budget::Budget;
 use stop::Stop;
@@ -103,8 +108,8 @@ pub struct Summary {
 
 /// What a run needs besides its source and sink.
 pub struct Setup<'a> {
-    /// The rules that every batch is judged by.
-    pub rules: Arc<Rules>,
+    /// The rules that batches are judged by; each keeps those that were current when it was read.
+    pub rules: &'a Editions,
     /// What was seen before; the gate has it while the run lasts.
     pub state: &'a Mutex<State>,
     /// Threads and queues.
@@ -168,8 +173,16 @@ pub fn run<S: Source, K: Sink>(
         let writer =
             stage(scope, stop, "writer", move || Ok(writer::run(sink, &from_gate, to_news, recorder, stop)?));
 
-        given_up =
-            watch(pipeline, stop, budget, || writer.is_finished(), || each_interval(&collector.interval()));
+        given_up = watch(
+            pipeline,
+            stop,
+            budget,
+            || writer.is_finished(),
+            || {
+                meters.note_inflight(budget.used());
+                each_interval(&collector.interval());
+            },
+        );
         let mut ended = [join(reader).and_then(|ended| Ok(ended?)), join(writer)]
             .into_iter()
             .chain(workers.into_iter().map(join));
@@ -177,7 +190,7 @@ pub fn run<S: Source, K: Sink>(
         join(gate).and_then(|tally| first_error.map_or(Ok(tally), Err))
     });
     each_interval(&collector.interval());
-    gate::hear(&news, &mut state, &mut 0);
+    gate::hear(&news, &mut state, &mut shadow::Shadow::default(), &mut 0);
     let tally = outcome?;
     if stop.is_abandoned() {
         return Err(PipelineError::Deadline { records: given_up, deadline_ms: pipeline.stop_deadline_ms });

@@ -7,10 +7,10 @@ use crossbeam::channel::{SendTimeoutError, Sender};
 
 use crate::clock::{self, Clock};
 use crate::formats::Binding;
-use crate::judge::Rules;
 
 use super::batch::{Batch, Partition, Payloads};
 use super::budget::{Budget, Permit};
+use super::edition::Editions;
 use super::news::Restored;
 use super::stop::Stop;
 
@@ -73,7 +73,7 @@ pub trait Source: Send {
 /// Reads until the source ends or a stop is asked for.
 pub(super) fn run<S: Source>(
     mut source: S,
-    rules: &Arc<Rules>,
+    rules: &Editions,
     budget: &Arc<Budget>,
     stop: &Stop,
     to_workers: &Sender<Batch>,
@@ -94,7 +94,7 @@ pub(super) fn run<S: Source>(
             partition: intake.partition,
             epoch: intake.epoch,
             binding: intake.binding,
-            rules: Arc::clone(rules),
+            rules: rules.current(),
             now: match intake.clock {
                 Clock::Wall => Some(clock::wall()),
                 Clock::Fixed(now) => Some(now),
@@ -108,6 +108,7 @@ pub(super) fn run<S: Source>(
             facts: Vec::with_capacity(records),
             pointers: Vec::new(),
             told: None,
+            judged: None,
             permit,
         };
         number += 1;

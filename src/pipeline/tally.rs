@@ -1,6 +1,4 @@
-//! Counts of verdicts: plain arrays that the gate fills, and a few atomics for whoever watches.
-
-use std::sync::atomic::{AtomicU64, Ordering};
+//! Counts of verdicts: plain arrays that the gate fills.
 
 use crate::formats::FORMATS_MAX;
 use crate::verdict::{FormatId, Reason, Verdict};
@@ -77,25 +75,5 @@ impl Tally {
         counts.retain(|(_, count)| *count > 0);
         counts.sort_by_key(|(reason, count)| (std::cmp::Reverse(*count), *reason));
         counts
-    }
-}
-
-/// Progress that other threads may read at any time.
-#[derive(Debug, Default)]
-pub struct Meters {
-    /// Records that passed the gate.
-    pub records: AtomicU64,
-    /// Their payload bytes.
-    pub bytes: AtomicU64,
-    /// Those of them that were rejected.
-    pub rejected: AtomicU64,
-}
-
-impl Meters {
-    /// Adds a batch.
-    pub fn add(&self, records: u64, bytes: u64, rejected: u64) {
-        self.records.fetch_add(records, Ordering::Relaxed);
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        self.rejected.fetch_add(rejected, Ordering::Relaxed);
     }
 }

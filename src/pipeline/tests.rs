@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::files::{Block, FileIndex, Span};
 use crate::formats::Binding;
-use crate::judge::Payload;
+use crate::judge::{Payload, Rules};
 
 /// A record that makes the worker panic, in tests only: nothing that a record contains may do so.
 const PANIC: &[u8] = b"\"panic, please\"";
@@ -118,9 +118,10 @@ fn run_with(trouble: &Trouble) -> (Result<Summary, PipelineError>, Vec<u64>, boo
     config.pipeline.batch_records_max = 1;
     let (stop, meters, lines, finished) =
         (Stop::default(), Meters::default(), Mutex::default(), Mutex::default());
-    let rules = Arc::new(Rules::compile(&config).unwrap());
+    let rules = Editions::from(Arc::new(Rules::compile(&config).unwrap()));
     let state = Mutex::new(State::new(crate::state::Settings::of(&config)).unwrap());
-    let setup = Setup { rules, state: &state, pipeline: &config.pipeline, stop: &stop, meters: &meters };
+    let setup =
+        Setup { rules: &rules, state: &state, pipeline: &config.pipeline, stop: &stop, meters: &meters };
     let source = Numbers { next: 0, end: 10_000, panic_at: trouble.worker, fail_at: trouble.source };
     let sink = Keep { lines: &lines, panic_at: trouble.sink, fail_at: trouble.failure, finished: &finished };
     let outcome = run(&setup, source, sink, |_| {});

@@ -29,7 +29,7 @@ pub(super) fn watch(
     while !finished() {
         thread::sleep(WATCH_INTERVAL);
         if !stop.is_abandoned() && stop.asked_at().is_some_and(|asked| asked.elapsed() > deadline) {
-            given_up = budget.records();
+            given_up = budget.used().0;
             stop.abandon();
         }
         if Instant::now() >= interval_at {

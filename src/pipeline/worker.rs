@@ -11,6 +11,7 @@ use crate::histograms::{Recorder, Stage};
 use crate::judge::{Input, Judge, NoWatch, StageWatch};
 
 use super::batch::{Batch, Outcome};
+use super::shadow::SecondJudge;
 
 /// PERF: a clock reading per stage is tens of nanoseconds beside a judge of one or two microseconds (an estimate, not
 /// measured); one record in this many is timed for all.
@@ -35,16 +36,21 @@ pub(super) fn run(
         // A core that was taken from the cpuset since is no reason to stop.
         core_affinity::set_for_current(core);
     }
-    let mut judge = None;
+    let mut judge: Option<(u64, Judge)> = None;
+    let mut second = None;
     for mut batch in from_reader {
         let started = Instant::now();
         recorder.record(Stage::Queue, started - batch.since, batch.payloads.len() as u64);
-        let judge = judge.get_or_insert_with(|| {
+        // A judge's memory is made for its rules.
+        let edition = batch.rules.number;
+        judge.take_if(|(of, _)| *of != edition);
+        let (_, judge) = judge.get_or_insert_with(|| {
             let mut judge = Judge::new(&batch.rules);
             judge.make_facts();
-            judge
+            (edition, judge)
         });
         judge_batch(judge, &mut batch, &mut recorder);
+        SecondJudge::run(&mut second, &mut batch);
         let now = Instant::now();
         batch.since = now;
         recorder.tick(now);

@@ -137,6 +137,11 @@ impl State {
         }
     }
 
+    /// Goes by other settings from now on; what was seen stays, and so do the sizes of window and ledger.
+    pub fn adopt(&mut self, settings: Settings) {
+        self.settings = settings;
+    }
+
     /// Decides about a record that holds, and remembers it in the batch that was begun last. `Full` only where the
     /// window is set to stop the run.
     pub fn decide(&mut self, facts: &Facts) -> Result<Ruling, Full> {

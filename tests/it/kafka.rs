@@ -102,6 +102,11 @@ impl Topics {
 
     /// Writes records with known verdicts, round robin over the partitions; gives payload and truth of each.
     fn fill(&self, records: u64, seed: u64) -> Vec<(Vec<u8>, Option<Reason>)> {
+        self.fill_slowly(records, seed, Duration::ZERO)
+    }
+
+    /// The same, with a pause after each thousand.
+    fn fill_slowly(&self, records: u64, seed: u64, pause: Duration) -> Vec<(Vec<u8>, Option<Reason>)> {
         let producer: BaseProducer = self
             .client()
             .set("queue.buffering.max.messages", "1000000")
@@ -127,6 +132,9 @@ impl Topics {
                 .headers(headers);
             producer.send(record).unwrap();
             sent.push((payload, truth.reason));
+            if number % 1000 == 999 {
+                std::thread::sleep(pause);
+            }
         }
         producer.flush(WAIT * 3).unwrap();
         sent
@@ -422,4 +430,74 @@ fn partitions_move_between_members_without_loss_or_double() {
     assert!(times.iter().all(|times| *times >= 1), "every record");
     let doubled = times.iter().filter(|times| **times > 1).count();
     assert_eq!(doubled, 0, "records that were written twice");
+}
+
+/// Records come on and on while the rules are replaced: up to one offset of each partition the old ones decide, from
+/// there on the new ones, and every record comes out once. The ops port shows the partitions meanwhile.
+#[test]
+fn a_reload_changes_verdicts_at_one_offset_of_each_partition() {
+    let Some(brokers) = brokers() else { return };
+    let dir = TempDir::new("kafka-reload");
+    let topics = Topics::create(brokers, "reload");
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let config = topics.config(&dir, "beginning");
+    let before = format!("{}[ops]\nlisten = \"{port}\"\n", fs::read_to_string(&config).unwrap());
+    fs::write(&config, &before).unwrap();
+    let filter = Filter::start(&config);
+    let sent = std::thread::scope(|scope| {
+        let sender = scope.spawn(|| topics.fill_slowly(20_000, 31, Duration::from_millis(200)));
+        wait_for("the ops port", || std::net::TcpStream::connect(port).is_ok());
+        let passed =
+            |now: &str| serde_json::from_str::<serde_json::Value>(now).unwrap()["total"]["records"].as_u64();
+        wait_for("the first verdicts", || passed(&crate::ops::fetch(&port.to_string(), "/now")) > Some(2000));
+        let metrics = crate::ops::fetch(&port.to_string(), "/metrics");
+        for partition in 0..PARTITIONS {
+            let labels = format!("{{topic=\"reload\",partition=\"{partition}\"}} ");
+            for metric in [
+                "tollgate_partition_ready",
+                "tollgate_partition_lag_records",
+                "tollgate_partition_lag_seconds",
+            ] {
+                assert!(metrics.contains(&format!("{metric}{labels}")), "{metric}{labels}\n{metrics}");
+            }
+        }
+        assert!(metrics.contains("tollgate_rebalances_total{event=\"assigned\"} 1\n"), "{metrics}");
+        assert!(crate::ops::fetch(&port.to_string(), "/readyz").starts_with("running"));
+        fs::write(&config, format!("{before}[limits]\npayload_bytes_max = 10\n")).unwrap();
+        filter.signal("-HUP");
+        sender.join().unwrap()
+    });
+    wait_for("all verdicts", || {
+        topics.count(&topics.accepted()) + topics.count(&topics.rejected()) >= sent.len() as i64
+    });
+    let shown = crate::ops::fetch(&port.to_string(), "/config");
+    filter.stop();
+    let (accepted, rejected) = (topics.read(&topics.accepted()), topics.read(&topics.rejected()));
+    for partition in 0..PARTITIONS {
+        let mut verdicts = BTreeMap::new();
+        for seen in accepted.get(&partition).into_iter().chain(rejected.get(&partition)).flatten() {
+            assert!(
+                verdicts.insert(seen.number, seen.reject.clone()).is_none(),
+                "record {} came twice",
+                seen.number
+            );
+        }
+        assert_eq!(verdicts.len(), sent.len() / PARTITIONS as usize, "nothing is lost");
+        let is_new = |note: &Option<String>| note.as_ref().is_some_and(|note| note.contains("\"too-big\""));
+        let old = verdicts.values().take_while(|note| !is_new(note)).count();
+        assert!(verdicts.values().skip(old).all(is_new), "from one offset on, the new rules decide");
+        assert!(
+            old > 100 && old < verdicts.len() - 100,
+            "the change lies in the middle: {old} of {}",
+            verdicts.len()
+        );
+        for (number, note) in verdicts.iter().take(old) {
+            let truth = sent[*number as usize].1;
+            assert_eq!(note.is_some(), truth.is_some(), "record {number}: {note:?} instead of {truth:?}");
+        }
+        assert!(
+            shown.contains(&format!(" from reload/{partition}/{old}\n")),
+            "{partition} at {old}:\n{shown}"
+        );
+    }
 }

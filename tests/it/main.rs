@@ -18,6 +18,7 @@ mod identities;
 mod injected;
 mod kafka;
 mod mutations;
+mod ops;
 mod own_formats;
 mod pages;
 mod pipeline;

@@ -86,7 +86,8 @@ fn run(stop: &Stop, source: Endless, act: Act) -> Result<Summary, PipelineError>
     let rules = Arc::new(Rules::compile(&config).unwrap());
     let meters = Meters::default();
     let state = Mutex::new(State::new(Settings::of(&config)).unwrap());
-    let setup = Setup { rules, state: &state, pipeline: &config.pipeline, stop, meters: &meters };
+    let setup =
+        Setup { rules: &rules.into(), state: &state, pipeline: &config.pipeline, stop, meters: &meters };
     let started = Instant::now();
     let outcome = pipeline::run(&setup, source, Custom(act), |_| {});
     assert!(started.elapsed() < RUN_MAX, "{:?}", started.elapsed());

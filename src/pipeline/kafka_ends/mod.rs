@@ -32,6 +32,7 @@ use crate::kafka::{
     Admin, ClientSettings, Consumer, ConsumerSettings, KafkaError, KafkaSettingsError, Producer,
     ProducerSettings,
 };
+use crate::status::Status;
 use at_least_once::AtLeastOnce;
 use bounded::Bounded;
 use exactly_once::ExactlyOnce;
@@ -103,6 +104,7 @@ pub fn check(config: &Config) -> Result<(), KafkaSettingsError> {
 pub fn connect(
     config: &Config,
     rules: &Rules,
+    status: &Arc<Status>,
 ) -> Result<(KafkaSource, KafkaSink, Connection), anyhow::Error> {
     let kafka = &config.kafka;
     // What is wrong with certificates, passwords or brokers is said here, once and clearly.
@@ -116,7 +118,7 @@ pub fn connect(
     let make = producers(&shared, transactional_id(config)?, limits.batch_bytes_max());
     let outputs = Outputs::look_up(kafka, make, &journals, LOOK_UP_WAIT)?;
 
-    let progress = Arc::new(Progress::new(limits));
+    let progress = Arc::new(Progress::new(limits, Arc::clone(status)));
     let pace = Pace::new(millis(kafka.latency_goal_ms), u64::from(kafka.transaction_records_max));
     // The transactional id is registered before the group is joined: what an earlier process left open ends first.
     let mode = if is_transactional {
@@ -137,6 +139,11 @@ pub fn connect(
     let bounded = Bounded::look_up(config, &ConsumerSettings::from_config(config)?)?;
     let consumer = Consumer::subscribe(settings, Box::new(listener))?;
     progress.set_committer(consumer.committer());
+    let cluster = consumer.cluster();
+    status.set_end_of(Box::new(move |topic, partition, wait| match wait {
+        Some(wait) => cluster.watermarks(topic, partition, wait).ok().map(|marks| marks.high),
+        None => cluster.watermarks_seen(topic, partition).map(|marks| marks.high),
+    }));
     let names = kafka.topics.iter().map(|topic| kafka.journal_topic(topic)).collect();
     let keeper = if restorer.is_on() { Keeper::start(journals, &progress, names) } else { None };
     let (consumer, vitals) = (Arc::new(Mutex::new(Some(consumer))), Arc::clone(&progress.vitals));

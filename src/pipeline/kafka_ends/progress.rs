@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use crate::kafka::journal::{Index, Range};
 use crate::kafka::{Committer, KafkaError, Message, Owned, PartitionOffset, TopicIndex};
+use crate::status::Status;
 
 use super::limits::Limits;
-
 use super::vitals::Vitals;
 
 /// How long one commit of offsets may take.
@@ -44,6 +44,8 @@ pub(super) struct Progress {
     pub(super) vitals: Arc<Vitals>,
     /// What the output topics take.
     limits: Limits,
+    /// Tells whoever watches.
+    pub(super) status: Arc<Status>,
 }
 
 #[derive(Default)]
@@ -135,8 +137,8 @@ pub(super) struct Due {
 }
 
 impl Progress {
-    pub(super) fn new(limits: Limits) -> Self {
-        Self { limits, ..Self::default() }
+    pub(super) fn new(limits: Limits, status: Arc<Status>) -> Self {
+        Self { limits, status, ..Self::default() }
     }
 
     pub(super) fn set_committer(&self, committer: Committer) {
@@ -258,6 +260,7 @@ impl Progress {
             let Shared { partitions, undeliverable, .. } = &mut *shared;
             let Some(state) = partitions.get_mut(key) else { continue };
             state.committed = state.committed.max(offset.offset);
+            self.status.committed(&offset.topic, offset.partition, offset.offset);
             state.is_open = false;
             if let Ok(range) = offset.metadata.parse::<Range>() {
                 state.journal_floor = range.floor;
@@ -278,7 +281,10 @@ impl Progress {
         if due.offsets.is_empty() {
             return Ok(());
         }
-        self.committer()?.commit(&due.offsets, COMMIT_WAIT)?;
+        if let Err(error) = self.committer()?.commit(&due.offsets, COMMIT_WAIT) {
+            Vitals::count(&self.status.commit_failures);
+            return Err(error);
+        }
         self.committed(&due);
         Ok(())
     }
@@ -304,12 +310,14 @@ impl Progress {
     /// moved on by others: they go on from there, with their state restored.
     pub(super) fn next_turn(&self, outdated: Vec<(Key, PartitionOffset)>) -> u32 {
         Vitals::count(&self.vitals.aborts);
+        Vitals::count(&self.status.transactions_aborted);
         let mut shared = self.lock();
         shared.turn += 1;
         let turn = shared.turn;
         for (key, offset) in &outdated {
             if let Some(state) = shared.partitions.get_mut(key) {
                 state.committed = offset.offset;
+                self.status.outdated(&offset.topic, offset.partition, offset.offset);
             }
         }
         for state in shared.partitions.values_mut() {
@@ -366,6 +374,7 @@ impl Progress {
         if let Some(state) = shared.partitions.get_mut(&key).filter(|state| state.epoch <= epoch) {
             state.journal_last = journal.last();
             state.journal = journal;
+            self.status.restored(&state.topic, key.1);
             shared.restored.push((key, epoch));
         }
         drop(shared);

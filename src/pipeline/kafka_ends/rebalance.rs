@@ -12,6 +12,7 @@ use crossbeam::channel::Sender;
 use crate::config::{Config, OnStateLoss};
 use crate::kafka::journal::{Plan, Restore};
 use crate::kafka::{ConsumerSettings, KafkaError, Listener, Owned, PartitionOffset};
+use crate::status::PartitionState;
 
 use super::super::news::Restored;
 use super::progress::{Ask, Key, Progress};
@@ -37,6 +38,9 @@ impl Listener for OnRebalance {
 
     fn assigned(&mut self, owned: &[Owned]) {
         self.progress.assigned(owned);
+        let state = if self.holds() { PartitionState::Restoring } else { PartitionState::Reading };
+        let told = owned.iter().map(|at| (at.name.as_str(), at.partition, at.next));
+        self.progress.status.assigned(state, told);
         let at = |at: &Owned| {
             let offset = PartitionOffset::new(&at.name, at.partition, at.next);
             ((at.topic, at.partition), at.epoch, PartitionOffset { metadata: at.metadata.clone(), ..offset })
@@ -58,6 +62,7 @@ impl Listener for OnRebalance {
             self.drain(&keys, deadline);
         }
         self.progress.remove(&keys);
+        self.progress.status.revoked(lost, owned.iter().map(|at| (at.name.as_str(), at.partition)));
     }
 }
 
@@ -152,6 +157,8 @@ impl Restorer {
                     let vitals = &self.progress.vitals;
                     vitals.restore_ms.store(began.elapsed().as_millis() as u64, Ordering::Relaxed);
                     Vitals::count(&vitals.restores);
+                    let took = vitals.restore_ms.load(Ordering::Relaxed);
+                    self.progress.status.journal_restore_ms.store(took, Ordering::Relaxed);
                     for ((key, epoch, _), index) in partitions.iter().zip(indexes) {
                         self.progress.restored(*key, *epoch, index);
                     }
@@ -178,6 +185,9 @@ impl Restorer {
         let continue_on_loss = self.config.kafka.on_state_loss == OnStateLoss::Continue;
         let restore = Restore { settings, continue_on_loss, is_off };
         // A gate that has ended needs no state.
-        restore.run(plans, |changes| drop(gate.send(changes)))
+        restore.run(plans, |changes| {
+            Vitals::count(&self.progress.status.journal_restored);
+            drop(gate.send(changes));
+        })
     }
 }

@@ -40,6 +40,7 @@ pub struct KafkaSource {
     scratch: Vec<PartitionBatch>,
     /// One per topic, in the order of the configuration.
     bindings: Vec<Binding>,
+    topics: Vec<String>,
     records_max: usize,
     clock: ClockChoice,
     /// What was followed so far.
@@ -67,6 +68,7 @@ impl KafkaSource {
             pending: VecDeque::new(),
             scratch: Vec::new(),
             bindings: config.kafka.topics.iter().map(|topic| rules.topic_binding(topic)).collect(),
+            topics: config.kafka.topics.clone(),
             records_max: config.pipeline.batch_records_max as usize,
             clock: config.rules.clock,
             version: 0,
@@ -157,6 +159,9 @@ impl Source for KafkaSource {
         let Some(flight) = self.progress.take_off((topic, partition), (epoch, self.turn), offsets) else {
             return Ok(Read::Idle);
         };
+        if let (Some(last), Some(name)) = (messages.last(), self.topics.get(usize::from(topic.0))) {
+            self.progress.status.read(name, partition, last.offset() + 1, last.time().millis());
+        }
         Ok(Read::Intake(Intake {
             partition: Partition(u64::from(topic.0) << 32 | u64::from(partition.cast_unsigned())),
             epoch,

@@ -51,6 +51,7 @@ impl Watchdog {
             .collect();
         let stuck = self.compare(now, &partitions);
         progress.vitals.stuck_partitions.store(stuck, Ordering::Relaxed);
+        progress.status.partitions_stuck.store(stuck, Ordering::Relaxed);
     }
 
     /// Compares with what was seen before; says how many partitions are stuck.

@@ -385,6 +385,7 @@ impl ExactlyOnce {
     /// The transaction is committed.
     fn done(&mut self, due: &Due, receipts: &mut Vec<Receipt>) {
         self.progress.committed(due);
+        Vitals::count(&self.progress.status.transactions_committed);
         if let Some(open) = self.open.take() {
             receipts.extend(open.batches.into_iter().map(|written| written.receipt));
         }

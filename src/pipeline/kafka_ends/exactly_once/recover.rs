@@ -107,6 +107,7 @@ impl ExactlyOnce {
         }
         self.outputs.close();
         Vitals::count(&self.progress.vitals.rebuilds);
+        Vitals::count(&self.progress.status.rebuilds);
         loop {
             let renewed = self.outputs.renew();
             let ready = renewed.and_then(|()| self.outputs.producer()?.init_transactions(CALL_WAIT));
