@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use crate::clock::Timestamp;
 use crate::files;
+use crate::formats::labels::Labels;
 use crate::formats::{Binding, Facts};
 use crate::judge::{Payload, Rules};
 use crate::kafka;
@@ -147,6 +148,8 @@ pub struct Batch {
     pub outcomes: Vec<Outcome>,
     /// The facts of the records that hold, in their order, from the worker to the gate.
     pub facts: Vec<Facts>,
+    /// The labels of all records, in their order, where the run wants them.
+    pub labels: Vec<Labels>,
     /// JSON pointers of the rejects, one behind the other.
     pub pointers: Vec<u8>,
     /// What it changed in the state, from the gate, where a journal is kept.

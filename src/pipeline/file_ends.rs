@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use crate::clock::{Clock, Timestamp};
 use crate::config::{ClockChoice, Config};
 use crate::files::{
-    Event, FileError, Input, Layout, ReadOptions, Reader, Rejected, Target, WriteOptions, Writer,
+    BytesRead, Event, FileError, FileIndex, Input, Layout, ReadOptions, Reader, Rejected, Target, Totals,
+    WriteOptions, Writer,
 };
 use crate::formats::Binding;
 use crate::judge::Rules;
@@ -40,11 +41,44 @@ impl ReadFailures {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(error);
     }
 
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     /// An error if there is any.
     pub fn into_result(self) -> Result<(), FilesFailed> {
         let mut failures = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let count = failures.len();
         if count == 0 { Ok(()) } else { Err(FilesFailed { count, first: failures.swap_remove(0) }) }
+    }
+}
+
+/// What became of each file that was read to its end, or not; in the order of reading.
+#[derive(Clone, Default)]
+pub struct FilesDone(Arc<Mutex<Vec<FileDone>>>);
+
+/// One file.
+#[derive(Clone, Debug)]
+pub struct FileDone {
+    /// Which.
+    pub file: FileIndex,
+    /// What was read of it.
+    pub totals: Totals,
+    /// Why it was not read whole.
+    pub error: Option<String>,
+}
+
+impl FilesDone {
+    fn add(&self, file: FileIndex, totals: Totals, error: Option<String>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(FileDone { file, totals, error });
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn take(&self) -> Vec<FileDone> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -56,6 +90,7 @@ pub struct FileSource {
     binding: Binding,
     clock: Clock,
     failures: ReadFailures,
+    done: Option<FilesDone>,
     stop: Arc<Stop>,
 }
 
@@ -83,7 +118,20 @@ impl FileSource {
             (None, ClockChoice::Auto | ClockChoice::Wall) => Clock::Wall,
         };
         let keys = reader.paths().iter().map(|path| path.as_os_str().as_encoded_bytes().into()).collect();
-        Ok(Self { reader, keys, binding: rules.default_binding(), clock, failures, stop: Arc::clone(stop) })
+        let (done, stop) = (None, Arc::clone(stop));
+        Ok(Self { reader, keys, binding: rules.default_binding(), clock, failures, done, stop })
+    }
+
+    /// Hashes each file as it is stored, counts the stored bytes, and tells what became of each.
+    #[must_use]
+    pub fn with_digests(self, count: BytesRead, done: FilesDone) -> Self {
+        Self { reader: self.reader.with_digests(count), done: Some(done), ..self }
+    }
+
+    fn tell(&self, file: FileIndex, totals: Totals, error: Option<String>) {
+        if let Some(done) = &self.done {
+            done.add(file, totals, error);
+        }
     }
 
     /// The files, in the order in which they are read.
@@ -103,10 +151,14 @@ impl Source for FileSource {
     fn read(&mut self) -> Result<Read, SourceError> {
         Ok(match self.reader.next() {
             None => Read::End,
-            Some(Event::Done { .. }) => Read::Idle,
+            Some(Event::Done { file, totals }) => {
+                self.tell(file, totals, None);
+                Read::Idle
+            }
             // Standard input that was given up is no failure.
             Some(Event::Failed { .. }) if self.stop.is_asked() => Read::End,
-            Some(Event::Failed { error, .. }) => {
+            Some(Event::Failed { file, totals, error }) => {
+                self.tell(file, totals, Some(error.to_string()));
                 self.failures.add(error);
                 Read::Idle
             }

@@ -115,10 +115,27 @@ pub struct Setup<'a> {
     pub meters: &'a Meters,
 }
 
+/// How many workers a run has.
+#[must_use]
+pub fn workers(pipeline: &config::Pipeline) -> usize {
+    worker::cores(pipeline).len()
+}
+
 /// Runs the pipeline until the source ends or a stop is asked for. `each_interval` gets the histograms of every
 /// second or so, for logs.
 pub fn run<S: Source, K: Sink>(
     setup: &Setup<'_>,
+    source: S,
+    sink: K,
+    each_interval: impl FnMut(&Histograms),
+) -> Result<Summary, PipelineError> {
+    run_labelled(setup, None, source, sink, each_interval)
+}
+
+/// The same; with a seed, batches carry the labels of their records.
+pub fn run_labelled<S: Source, K: Sink>(
+    setup: &Setup<'_>,
+    label_seed: Option<u64>,
     mut source: S,
     mut sink: K,
     mut each_interval: impl FnMut(&Histograms),
@@ -154,7 +171,7 @@ pub fn run<S: Source, K: Sink>(
                 let (from_reader, to_gate, recorder) =
                     (from_reader.clone(), to_gate.clone(), collector.recorder());
                 stage(scope, stop, &format!("worker-{number}"), move || {
-                    worker::run(*core, &from_reader, &to_gate, recorder);
+                    worker::run(*core, &from_reader, &to_gate, recorder, label_seed);
                     Ok(())
                 })
             })
