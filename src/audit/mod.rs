@@ -41,13 +41,6 @@ pub use tally::Tallies;
 use crate::config::Config;
 use crate::state::{Mode, Settings};
 
-/// A seed for the hashes of one run's labels; nobody can aim at a key.
-#[must_use]
-pub fn label_seed() -> u64 {
-    use std::hash::BuildHasher as _;
-    std::hash::RandomState::new().hash_one(0_u64)
-}
-
 /// The sequence rules as an audit applies them: those that the profile leaves out are looked at all the same, and what
 /// breaks them is told instead of rejected.
 #[must_use]

@@ -1,5 +1,6 @@
 //! Where an audit's batches end: in the tallies, and in files if the user wants the split.
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -27,6 +28,11 @@ impl AuditSink {
 }
 
 impl Sink for AuditSink {
+    /// Random, so that nobody can aim at a key.
+    fn label_seed(&self) -> Option<u64> {
+        Some(RandomState::new().hash_one(0_u64))
+    }
+
     fn write(&mut self, batch: Batch, stop: &Stop, receipts: &mut Vec<Receipt>) -> Result<(), SinkError> {
         self.tallies.lock().unwrap_or_else(PoisonError::into_inner).add(&batch);
         if let Some(split) = &mut self.split {

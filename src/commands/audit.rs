@@ -142,11 +142,10 @@ fn drive<S: pipeline::Source>(
 ) -> Result<(), Failure> {
     let meters = Meters::default();
     let setup = Setup { rules: Arc::clone(rules), state, pipeline: &config.pipeline, stop, meters: &meters };
-    let seed = audit::label_seed();
     let ended = Stop::default();
     std::thread::scope(|scope| {
         scope.spawn(|| audit_progress::show(&meters, count, bytes_total, &ended));
-        let summary = pipeline::run_labelled(&setup, Some(seed), source, sink, |_| {});
+        let summary = pipeline::run(&setup, source, sink, |_| {});
         ended.ask();
         summary
     })?;

@@ -32,6 +32,7 @@ use crossbeam::channel::{bounded, unbounded};
 
 pub use reader::{Intake, Read, Source, SourceError};
 pub use tally::{Meters, Tally};
+pub use worker::workers;
 pub use writer::{Receipt, Sink, SinkError};
 
 use crate::config;
@@ -115,27 +116,10 @@ pub struct Setup<'a> {
     pub meters: &'a Meters,
 }
 
-/// How many workers a run has.
-#[must_use]
-pub fn workers(pipeline: &config::Pipeline) -> usize {
-    worker::cores(pipeline).len()
-}
-
 /// Runs the pipeline until the source ends or a stop is asked for. `each_interval` gets the histograms of every
 /// second or so, for logs.
 pub fn run<S: Source, K: Sink>(
     setup: &Setup<'_>,
-    source: S,
-    sink: K,
-    each_interval: impl FnMut(&Histograms),
-) -> Result<Summary, PipelineError> {
-    run_labelled(setup, None, source, sink, each_interval)
-}
-
-/// The same; with a seed, batches carry the labels of their records.
-pub fn run_labelled<S: Source, K: Sink>(
-    setup: &Setup<'_>,
-    label_seed: Option<u64>,
     mut source: S,
     mut sink: K,
     mut each_interval: impl FnMut(&Histograms),
@@ -152,7 +136,7 @@ pub fn run_labelled<S: Source, K: Sink>(
     let (to_restored, restored) = bounded(QUEUED_RESTORED);
     source.attach(&to_restored);
     sink.attach(&to_news);
-    let has_journal = sink.keeps_journal();
+    let (has_journal, label_seed) = (sink.keeps_journal(), sink.label_seed());
     let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
     let seen = &mut *state;
     let budget = &budget;

@@ -25,6 +25,12 @@ pub(super) fn cores(pipeline: &config::Pipeline) -> Vec<Option<CoreId>> {
     (0..workers).map(|worker| cores.get(worker % cores.len().max(1)).copied()).collect()
 }
 
+/// How many workers a run has.
+#[must_use]
+pub fn workers(pipeline: &config::Pipeline) -> usize {
+    cores(pipeline).len()
+}
+
 /// Judges until the reader has ended.
 pub(super) fn run(
     core: Option<CoreId>,
