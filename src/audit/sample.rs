@@ -36,7 +36,7 @@ impl<S: Source> Source for Sampled<S> {
                     wanted(number)
                 });
             }
-            Payloads::Messages { messages, .. } => {
+            Payloads::Messages { messages, .. } | Payloads::Range(messages) => {
                 messages.retain(|message| wanted(message.offset().cast_unsigned()));
             }
         }

@@ -267,8 +267,8 @@ impl Tallies {
                 Payloads::Block(_) => {
                     (names.get(batch.partition.0 as usize).cloned().unwrap_or_else(|| "?".into()), false)
                 }
-                Payloads::Messages { messages, .. } => {
-                    let name = messages.first().map(|message| {
+                payloads => {
+                    let name = payloads.messages().first().map(|message| {
                         let topic = super::shown::shown(&message.topic(), NAME_CHARS_MAX);
                         format!("{topic}/{}", message.partition())
                     });
@@ -328,10 +328,7 @@ impl Tallies {
 
     /// Hour, latency, and how far the sender's clock is off, in microseconds.
     fn time(&mut self, seen: &Seen<'_>, rejected: u64) -> Option<i64> {
-        let stamp = match &seen.batch.payloads {
-            Payloads::Messages { messages, .. } => messages.get(seen.index).map(Message::time),
-            Payloads::Block(_) => None,
-        };
+        let stamp = seen.batch.payloads.messages().get(seen.index).map(Message::time);
         let stamp = match stamp {
             Some(RecordTime::Append(millis)) => {
                 self.stamps[0] = true;
@@ -462,8 +459,6 @@ pub(super) fn joined(columns: &[&str]) -> Box<str> {
 fn position(payloads: &Payloads, index: usize) -> u64 {
     match payloads {
         Payloads::Block(block) => block.spans.get(index).map_or(0, |span| span.line),
-        Payloads::Messages { messages, .. } => {
-            messages.get(index).map_or(0, |message| message.offset().max(0).cast_unsigned())
-        }
+        _ => payloads.offset(index).max(0).cast_unsigned(),
     }
 }

@@ -30,15 +30,26 @@ pub enum Payloads {
         /// Counts the batch as in flight.
         flight: Flight,
     },
+    /// Records of a range of a Kafka partition, which nobody commits; in the order of their offsets, never empty.
+    Range(Vec<kafka::Message>),
 }
 
 impl Payloads {
+    /// The messages, where they come from Kafka.
+    #[must_use]
+    pub fn messages(&self) -> &[kafka::Message] {
+        match self {
+            Self::Block(_) => &[],
+            Self::Messages { messages, .. } | Self::Range(messages) => messages,
+        }
+    }
+
     /// The source offset of record `index`; with files, its place.
     #[must_use]
     pub fn offset(&self, index: usize) -> i64 {
         match self {
             Self::Block(_) => index as i64,
-            Self::Messages { messages, .. } => messages.get(index).map_or(0, kafka::Message::offset),
+            _ => self.messages().get(index).map_or(0, kafka::Message::offset),
         }
     }
 
@@ -62,7 +73,7 @@ impl Payloads {
     pub fn len(&self) -> usize {
         match self {
             Self::Block(block) => block.spans.len(),
-            Self::Messages { messages, .. } => messages.len(),
+            _ => self.messages().len(),
         }
     }
 
@@ -75,10 +86,7 @@ impl Payloads {
     /// The key of record `index`, if it has one.
     #[must_use]
     pub fn key(&self, index: usize) -> Option<&[u8]> {
-        match self {
-            Self::Block(_) => None,
-            Self::Messages { messages, .. } => messages.get(index).and_then(kafka::Message::key),
-        }
+        self.messages().get(index).and_then(kafka::Message::key)
     }
 
     /// The payload of record `index`.
@@ -90,7 +98,8 @@ impl Payloads {
                 Some(span) => Payload::Bytes(block.payload(span)),
                 None => Payload::Tombstone,
             },
-            Self::Messages { messages, .. } => messages
+            _ => self
+                .messages()
                 .get(index)
                 .and_then(kafka::Message::payload)
                 .map_or(Payload::Tombstone, Payload::Bytes),
@@ -163,7 +172,7 @@ impl Batch {
     #[must_use]
     pub fn turn(&self) -> u32 {
         match &self.payloads {
-            Payloads::Block(_) => 0,
+            Payloads::Block(_) | Payloads::Range(_) => 0,
             Payloads::Messages { flight, .. } => flight.turn(),
         }
     }
@@ -172,7 +181,7 @@ impl Batch {
     #[must_use]
     pub fn undeliverable(&self) -> &[u32] {
         match &self.payloads {
-            Payloads::Block(_) => &[],
+            Payloads::Block(_) | Payloads::Range(_) => &[],
             Payloads::Messages { flight, .. } => flight.undeliverable(),
         }
     }

@@ -15,7 +15,7 @@ use crate::files::{
     WriteOptions, Writer,
 };
 use crate::formats::Binding;
-use crate::judge::Rules;
+use crate::judge::{Payload, Rules};
 use crate::verdict::{Reason, Step};
 
 use super::batch::{Batch, Partition, Payloads};
@@ -203,9 +203,11 @@ impl FileSink {
     }
 
     fn write_batch(&mut self, batch: &Batch) -> Result<(), FileError> {
-        let Payloads::Block(block) = &batch.payloads else { unreachable!("files are read as blocks") };
-        for (span, outcome) in block.spans.iter().zip(&batch.outcomes) {
-            let payload = block.payload(span);
+        for (index, outcome) in batch.outcomes.iter().enumerate() {
+            let payload = match batch.payloads.payload(index) {
+                Payload::Bytes(bytes) => bytes,
+                Payload::Tombstone | Payload::Oversized => &[],
+            };
             let Some(reason) = outcome.verdict.reason else {
                 if let Some(accepted) = &mut self.accepted {
                     accepted.write_record(payload)?;
@@ -215,18 +217,13 @@ impl FileSink {
             let Some(rejected) = &mut self.rejected else { continue };
             self.note.clear();
             let name = self.names.get(batch.partition.0 as usize).map_or("?", String::as_str);
-            route::write_note(
-                &mut self.note,
-                outcome.verdict,
-                batch.pointer(*outcome),
-                &batch.rules,
-                |out| {
-                    route::write_escaped(out, name.as_bytes());
-                    // Writing to memory cannot fail.
-                    let _ = write!(out, ":{}", span.line);
-                },
-            );
-            let record = match &span.oversized {
+            let source = |out: &mut Vec<u8>| write_place(out, &batch.payloads, index, name);
+            route::write_note(&mut self.note, outcome.verdict, batch.pointer(*outcome), &batch.rules, source);
+            let oversized = match &batch.payloads {
+                Payloads::Block(block) => block.spans.get(index).and_then(|span| span.oversized.as_deref()),
+                _ => None,
+            };
+            let record = match oversized {
                 Some(oversized) => Rejected::Oversized(oversized),
                 None if is_json(reason) => Rejected::Json(payload),
                 None => Rejected::Bytes(payload),
@@ -234,6 +231,21 @@ impl FileSink {
             rejected.write_rejected(&self.note, record)?;
         }
         Ok(())
+    }
+}
+
+/// `file:line` or `topic/partition/offset`. Writing to memory cannot fail.
+fn write_place(out: &mut Vec<u8>, payloads: &Payloads, index: usize, name: &str) {
+    match payloads {
+        Payloads::Block(block) => {
+            route::write_escaped(out, name.as_bytes());
+            let _ = write!(out, ":{}", block.spans.get(index).map_or(0, |span| span.line));
+        }
+        _ => {
+            let Some(message) = payloads.messages().get(index) else { return };
+            route::write_escaped(out, message.topic().as_bytes());
+            let _ = write!(out, "/{}/{}", message.partition(), message.offset());
+        }
     }
 }
 
