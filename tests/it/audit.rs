@@ -117,14 +117,15 @@ fn corpus_is_counted_exactly(records: u64, resident_bytes_max: Option<u64>) {
     for ((_, format), count) in truth.iter().filter(|((reason, _), _)| reason.is_empty()) {
         *accepted_by_format.entry(format).or_default() += count;
     }
-    let rows = report["formats"].as_array().unwrap().iter();
-    let found: BTreeMap<&str, u64> = rows
-        .map(|row| {
-            let accepted = row["records"].as_u64().unwrap() - row["rejected"].as_u64().unwrap();
-            (row["format"].as_str().unwrap(), accepted)
-        })
-        .filter(|(_, accepted)| *accepted > 0)
-        .collect();
+    let mut found: BTreeMap<&str, u64> = BTreeMap::new();
+    for row in report["formats"].as_array().unwrap() {
+        let accepted = row["records"].as_u64().unwrap() - row["rejected"].as_u64().unwrap();
+        // The truth names the family of inputs and outputs.
+        let format = row["format"].as_str().unwrap();
+        let family = if format.starts_with("humaninloop") { "humaninloop" } else { format };
+        *found.entry(family).or_default() += accepted;
+    }
+    found.retain(|_, accepted| *accepted > 0);
     assert_eq!(found, accepted_by_format);
     let repeats = report["repeats"]["rows"].as_array().unwrap();
     assert!(
