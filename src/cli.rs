@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use crate::audit::threshold::Threshold;
 use crate::clock::Timestamp;
 use crate::config::{OPS_LISTEN, Profile};
 
@@ -33,6 +34,8 @@ pub enum Command {
     Demo(Demo),
     /// Filter a Kafka topic around the clock, or files once.
     Run(Run),
+    /// Audit stored traffic: files, directories or a topic's range, and a report of what was found.
+    Audit(Audit),
     /// Explain the verdict on one or more envelopes: every failure, where, expected, found, and the fix.
     #[command(visible_alias = "explain")]
     Check(Check),
@@ -104,6 +107,62 @@ pub struct Run {
     #[arg(long, value_name = "FILE")]
     pub latency_log: Option<PathBuf>,
     /// Print the summary as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `tollgate audit`
+#[derive(Debug, Args)]
+pub struct Audit {
+    /// Files or directories to audit; `-` is standard input.
+    pub paths: Vec<PathBuf>,
+    /// Configuration file.
+    #[arg(long, short, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Directory for report.json, report.html, findings.ndjson and findings.csv; made if it does not exist.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// File for accepted records, `-` for standard output; `.gz` and `.zst` compress.
+    #[arg(long, value_name = "FILE")]
+    pub accepted: Option<PathBuf>,
+    /// File for rejected records, `-` for standard output.
+    #[arg(long, value_name = "FILE")]
+    pub rejected: Option<PathBuf>,
+    /// Format of the records: `auto`, or a format's name. [default: `rules.format` of the configuration]
+    #[arg(long, value_name = "NAME")]
+    pub format: Option<String>,
+    /// Profile of the rules: page, strict or lenient. [default: `rules.profile` of the configuration]
+    #[arg(long, value_name = "PROFILE")]
+    pub profile: Option<Profile>,
+    /// The time to judge by (RFC 3339). [default: when the audit began, unless `--clock record`]
+    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "clock")]
+    pub as_of: Option<Timestamp>,
+    /// The clock: `record` judges each record by its own time, so that old traffic is not stale.
+    #[arg(long, value_name = "CLOCK", value_parser = ["record", "wall"])]
+    pub clock: Option<String>,
+    /// File that holds what was seen before; read at the start if it is there, written at the end.
+    #[arg(long, value_name = "FILE")]
+    pub state: Option<PathBuf>,
+    /// Look at one record of N only; the report says so.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub sample: Option<u64>,
+    /// Worker threads; 0 means one per available core. [default: `pipeline.workers` of the configuration]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(0..=1024))]
+    pub workers: Option<u16>,
+    /// Exit 1 if there is more than that: `NAME=N` or `NAME=P%`, NAME a reason, `rejected` or a kind of finding. May be
+    /// given several times.
+    #[arg(long, value_name = "NAME=LIMIT", value_parser = Threshold::parse)]
+    pub fail_on: Vec<Threshold>,
+    /// Sign the report with this Ed25519 key (PKCS #8, PEM or DER).
+    #[arg(long, value_name = "FILE", conflicts_with = "verify")]
+    pub sign_key: Option<PathBuf>,
+    /// Run the audit of this report again and compare; exit 1 if anything differs. Without paths, those of the report.
+    #[arg(long, value_name = "REPORT", conflicts_with_all = ["out", "accepted", "rejected", "sample", "as_of", "clock"])]
+    pub verify: Option<PathBuf>,
+    /// With `--verify`: the key that the report must be signed with, public or private.
+    #[arg(long, value_name = "FILE", requires = "verify")]
+    pub trusted_key: Option<PathBuf>,
+    /// Print the report as JSON.
     #[arg(long)]
     pub json: bool,
 }

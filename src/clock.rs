@@ -80,6 +80,18 @@ impl Timestamp {
         Self(self.0.saturating_add(secs as i64 * 1_000_000))
     }
 
+    /// The date-time by RFC 3339 in UTC, to the second; years that it cannot say are cut off at its bounds.
+    #[must_use]
+    pub fn to_rfc3339(self) -> String {
+        const FIRST_S: i64 = -62_135_596_800;
+        const LAST_S: i64 = 253_402_300_799;
+        let secs = self.secs().clamp(FIRST_S, LAST_S);
+        let (days, second) = (secs.div_euclid(86_400), secs.rem_euclid(86_400));
+        let (year, month, day) = date_of(days);
+        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+        format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+    }
+
     /// Microseconds since the epoch.
     #[must_use]
     pub const fn micros(self) -> i64 {
@@ -129,6 +141,18 @@ fn days_since_epoch(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + day_of_era - 719_468
 }
 
+/// Year, month and day of a day since the epoch: the way back of [`days_since_epoch`].
+fn date_of(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (era * 400 + year_of_era + i64::from(month <= 2), month, day)
+}
+
 /// The system's wall clock, now.
 #[must_use]
 pub fn wall() -> Timestamp {
@@ -166,6 +190,21 @@ mod tests {
         ] {
             assert_eq!(Timestamp::from_rfc3339(text).unwrap().is_until(limit, text), holds, "{text}");
         }
+    }
+
+    #[test]
+    fn instants_become_date_times() {
+        for text in
+            ["1970-01-01T00:00:00Z", "2026-03-01T12:34:56Z", "2000-02-29T23:59:59Z", "0001-01-01T00:00:00Z"]
+        {
+            assert_eq!(Timestamp::from_rfc3339(text).unwrap().to_rfc3339(), text);
+        }
+        for day in (-700_000..2_900_000).step_by(97) {
+            let time = Timestamp::from_secs(day * 86_400 + 86_399);
+            assert_eq!(Timestamp::from_rfc3339(&time.to_rfc3339()), Some(time), "{day}");
+        }
+        assert_eq!(Timestamp::from_micros(i64::MAX).to_rfc3339(), "9999-12-31T23:59:59Z");
+        assert_eq!(Timestamp::from_micros(i64::MIN).to_rfc3339(), "0001-01-01T00:00:00Z");
     }
 
     #[test]

@@ -18,6 +18,7 @@
 //! - [`commands`]: one file per verb of the command line.
 //! - [`cli`]: the definition of the command line.
 //! - [`ops`]: the ops port: metrics, probes, live page, reload; the only place that names tokio.
+//! - [`audit`]: the bulk audit: tallies, findings, the report in its forms.
 //! - [`load`]: streams of envelopes whose right verdict is known.
 //! - [`pipeline`]: reader, workers, gate, writer, and the ends on files and Kafka.
 //! - [`kafka`]: our own client on librdkafka; the only place that names it, and the only unsafe code.
@@ -37,6 +38,7 @@
 //! - [`clock`][]: time.
 
 pub mod attachments;
+pub mod audit;
 pub mod cli;
 pub mod clock;
 pub mod commands;

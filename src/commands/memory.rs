@@ -31,7 +31,12 @@ pub(super) fn describe(config: &Config) -> String {
 
 /// The state to begin with: empty, or what the file holds.
 pub(super) fn open(file: Option<&Path>, config: &Config) -> Result<Mutex<State>, Failure> {
-    let mut state = State::new(Settings::of(config)).map_err(usage)?;
+    open_with(file, Settings::of(config))
+}
+
+/// The same with other settings than the configuration's.
+pub(super) fn open_with(file: Option<&Path>, settings: Settings) -> Result<Mutex<State>, Failure> {
+    let mut state = State::new(settings).map_err(usage)?;
     if let Some(file) = file {
         match fs::read(file) {
             Ok(saved) => {

@@ -1,5 +1,7 @@
 //! The verbs of the command line, one file each, and what they share: exit codes, output, signals, logs.
 
+mod audit;
+mod audit_progress;
 mod check;
 mod config;
 mod coverage;
@@ -71,6 +73,7 @@ pub fn run(cli: Cli) -> ExitCode {
     let ended = log::start(&cli).and_then(|()| match cli.command {
         Command::Demo(args) => demo::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Audit(args) => audit::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Test(args) => test::run(&args),
         Command::Sign(args) => sign::run(&args),

@@ -26,6 +26,7 @@
 //! This module must not parse JSON or judge: it finds where records begin and end, and never changes a byte of them
 //! (the writer's one exception is in `writer.rs`).
 
+mod digest;
 mod failure;
 mod inputs;
 mod nested;
@@ -41,6 +42,7 @@ mod tests;
 
 use bytes::Bytes;
 
+pub use digest::BytesRead;
 pub use failure::FileError;
 pub use inputs::{Input, Skipped};
 pub use reader::{ReadOptions, Reader};
@@ -113,6 +115,17 @@ pub struct Totals {
     pub oversized: u64,
     /// Lines of only white space, which are no records.
     pub blank_lines: u64,
+    /// What the file is as it is stored, where [`Reader::with_digests`] asks for it and it was read to its end.
+    pub stored: Option<Stored>,
+}
+
+/// A file as it is stored, compressed or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// Its length.
+    pub bytes: u64,
+    /// Its SHA-256.
+    pub sha256: [u8; 32],
 }
 
 /// What the reader has to say next.

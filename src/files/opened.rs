@@ -11,6 +11,7 @@ use std::path::Path;
 use bytes::{Buf, BytesMut};
 use ring::digest::{Context, SHA256};
 
+use super::digest::SharedDigest;
 use super::failure::FileError;
 use super::reader::ReadOptions;
 use super::source::Source;
@@ -195,7 +196,9 @@ impl Opened {
     /// The event that ends the file.
     fn finish(&mut self, path: &Path) -> Event {
         self.totals.blank_lines = self.splitter.blank_lines;
-        let (file, totals) = (self.file, self.totals);
+        let (file, mut totals) = (self.file, self.totals);
+        totals.stored =
+            self.source.digest.as_ref().filter(|_| self.failure.is_none()).map(SharedDigest::finish);
         match (self.failure.take(), self.splitter.open_array) {
             (Some(source), _) => Event::Failed { file, totals, error: self.read_error(path, source) },
             (None, Some(line)) => {

@@ -7,6 +7,7 @@
 use std::io::{self, Read};
 use std::path::PathBuf;
 
+use super::digest::BytesRead;
 use super::failure::FileError;
 use super::inputs::{Input, Listing, Skipped};
 use super::opened::Opened;
@@ -69,6 +70,8 @@ pub struct Reader {
     stdin_index: Option<FileIndex>,
     next_file: u32,
     current: Option<Opened>,
+    /// Counts stored bytes, where files are hashed.
+    count: Option<BytesRead>,
 }
 
 impl Reader {
@@ -94,7 +97,14 @@ impl Reader {
             stdin_index: listing.stdin,
             next_file: 0,
             current: None,
+            count: None,
         })
+    }
+
+    /// Hashes every file as it is stored, and counts the stored bytes that were read.
+    #[must_use]
+    pub fn with_digests(self, count: BytesRead) -> Self {
+        Self { count: Some(count), ..self }
     }
 
     /// The files by [`FileIndex`]; `-` is standard input.
@@ -117,8 +127,8 @@ impl Reader {
             return Err(failed(error));
         }
         let source = match self.stdin.take_if(|_| self.stdin_index == Some(file)) {
-            Some(stdin) => Source::stdin(stdin),
-            None => Source::open(&path),
+            Some(stdin) => Source::stdin(stdin, self.count.as_ref()),
+            None => Source::open(&path, self.count.as_ref()),
         };
         match source {
             Ok(source) => Ok(Opened::new(file, source, self.options)),

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
 
+use super::digest::{BytesRead, SharedDigest, Tap};
 use super::target::Compression;
 
 /// Compressed bytes are read in pieces of this size.
@@ -30,19 +31,32 @@ pub(super) struct Source {
     pub(super) compression: Compression,
     /// Whether bytes come as someone writes them; then a block is not held back until it is full.
     pub(super) is_live: bool,
+    /// The hash of what is stored, where somebody wants it.
+    pub(super) digest: Option<SharedDigest>,
 }
 
 impl Source {
-    /// Opens the file at `path`.
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
+    /// Opens the file at `path`; it is hashed if its bytes are to be counted.
+    pub(super) fn open(path: &Path, count: Option<&BytesRead>) -> io::Result<Self> {
         let file = File::open(path)?;
         let is_live = !file.metadata()?.is_file();
-        Self::detect(file, Compression::of_path(path), is_live)
+        Self::tapped(file, Compression::of_path(path), is_live, count)
     }
 
     /// Takes standard input, or what a test puts in its place.
-    pub(super) fn stdin(stdin: Box<dyn Read + Send>) -> io::Result<Self> {
-        Self::detect(stdin, Compression::Plain, true)
+    pub(super) fn stdin(stdin: Box<dyn Read + Send>, count: Option<&BytesRead>) -> io::Result<Self> {
+        Self::tapped(stdin, Compression::Plain, true, count)
+    }
+
+    fn tapped(
+        bytes: impl Read + Send + 'static,
+        named: Compression,
+        is_live: bool,
+        count: Option<&BytesRead>,
+    ) -> io::Result<Self> {
+        let Some(count) = count else { return Self::detect(bytes, named, is_live) };
+        let (tap, digest) = Tap::new(bytes, BytesRead::clone(count));
+        Ok(Self { digest: Some(digest), ..Self::detect(tap, named, is_live)? })
     }
 
     fn detect(mut bytes: impl Read + Send + 'static, named: Compression, is_live: bool) -> io::Result<Self> {
@@ -70,7 +84,7 @@ impl Source {
                 Box::new(decoder)
             }
         };
-        Ok(Self { bytes, compression, is_live })
+        Ok(Self { bytes, compression, is_live, digest: None })
     }
 
     /// Reads into `into` until it is full, or once if the input is live. Returns how many bytes came; an error may

@@ -10,6 +10,7 @@ use crate::tape::Tape;
 
 use super::custom::Custom;
 use super::fields::{FieldTable, Fields};
+use super::labels::LabelPointers;
 use super::record::Record;
 use super::rule::{Report, Rule, RuleSet, Source};
 use super::shapes::{self, Edit};
@@ -127,6 +128,14 @@ pub struct Compiled {
     /// JSON pointers whose values are never shown; `*` stands for any name or index.
     hidden: Vec<String>,
     claim: Claim,
+    labels: Labelled,
+}
+
+/// Where the labels of a format stand.
+enum Labelled {
+    BuiltIn(LabelPointers<'static>),
+    /// A user's format: its time, and whether it counts milliseconds.
+    Time(String, bool),
 }
 
 /// How the format is recognised.
@@ -192,6 +201,7 @@ fn compile_built_in(format: &'static Format, config: &Config) -> Result<Compiled
         shape_sources: shape.sources,
         hidden: parts.hidden.iter().map(|&pointer| pointer.to_owned()).collect(),
         claim: Claim::Names(format),
+        labels: Labelled::BuiltIn(format.labels),
     })
 }
 
@@ -266,6 +276,10 @@ fn compile_custom(
             .into_iter()
             .collect(),
         claim: custom::Claim::of(name, custom)?.map_or(Claim::Never, Claim::Member),
+        labels: Labelled::Time(
+            custom.keys.timestamp.clone(),
+            custom.keys.timestamp_form == config::TimestampForm::UnixMs,
+        ),
     })
 }
 
@@ -408,6 +422,17 @@ impl Compiled {
                 .split('/')
                 .all(|token| wanted.next().is_some_and(|wanted| wanted == "*" || wanted == token))
         })
+    }
+
+    /// Where its labels stand.
+    #[must_use]
+    pub fn labels(&self) -> LabelPointers<'_> {
+        match &self.labels {
+            Labelled::BuiltIn(pointers) => *pointers,
+            Labelled::Time(time, millis) => {
+                LabelPointers { time, millis: *millis, ..LabelPointers::default() }
+            }
+        }
     }
 
     pub(super) fn claim(&self) -> &Claim {

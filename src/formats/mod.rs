@@ -18,6 +18,7 @@ mod detect;
 mod facts;
 pub(crate) mod fields;
 mod humaninloop;
+pub mod labels;
 mod olympus;
 mod paths;
 mod record;
@@ -35,6 +36,7 @@ pub use record::Record;
 pub use rule::{Report, Rule, RuleId, RuleSet, Source};
 
 use crate::verdict::FormatId;
+use labels::LabelPointers;
 
 /// One built-in format.
 pub struct Format {
@@ -57,6 +59,8 @@ pub struct Format {
     pub overlay: &'static str,
     /// The file that holds the schema, for errors and listings.
     pub schema_file: &'static str,
+    /// What an audit tells its records apart by: sender, receiver, subject, tenant, key; and the time.
+    pub labels: LabelPointers<'static>,
 }
 
 macro_rules! schema_files {
@@ -81,6 +85,17 @@ pub static FORMATS: &[Format] = &[
         schema: schema_files!("olympus").0,
         overlay: schema_files!("olympus").1,
         schema_file: schema_files!("olympus").2,
+        labels: LabelPointers {
+            texts: [
+                "/envelope/source_agent",
+                "/envelope/target_agent",
+                "/protocol_message/message_type",
+                "",
+                "/authentication/session_id",
+            ],
+            time: "/envelope/timestamp",
+            millis: false,
+        },
     },
     Format {
         name: "agh",
@@ -92,6 +107,11 @@ pub static FORMATS: &[Format] = &[
         schema: schema_files!("agh").0,
         overlay: schema_files!("agh").1,
         schema_file: schema_files!("agh").2,
+        labels: LabelPointers {
+            texts: ["/from", "/to", "/kind", "/workspace_id", "/proof/key_id"],
+            time: "/ts",
+            millis: false,
+        },
     },
     Format {
         name: "alfred",
@@ -103,6 +123,17 @@ pub static FORMATS: &[Format] = &[
         schema: schema_files!("alfred").0,
         overlay: schema_files!("alfred").1,
         schema_file: schema_files!("alfred").2,
+        labels: LabelPointers {
+            texts: [
+                "/envelope/routing/source/agent_id",
+                "/envelope/routing/destination/agent_id",
+                "/message/intent",
+                "/envelope/security/tenant_id",
+                "/envelope/security/auth_token",
+            ],
+            time: "/envelope/metadata/timestamp",
+            millis: false,
+        },
     },
     Format {
         name: "humaninloop-input",
@@ -114,6 +145,11 @@ pub static FORMATS: &[Format] = &[
         schema: schema_files!("humaninloop-input").0,
         overlay: schema_files!("humaninloop-input").1,
         schema_file: schema_files!("humaninloop-input").2,
+        labels: LabelPointers {
+            texts: ["", "", "/task/action", "/context/feature_id", ""],
+            time: "",
+            millis: false,
+        },
     },
     Format {
         name: "humaninloop-output",
@@ -125,6 +161,7 @@ pub static FORMATS: &[Format] = &[
         schema: schema_files!("humaninloop-output").0,
         overlay: schema_files!("humaninloop-output").1,
         schema_file: schema_files!("humaninloop-output").2,
+        labels: LabelPointers { texts: ["", "", "/recommendation", "", ""], time: "", millis: false },
     },
     Format {
         name: "bluelabel",
@@ -144,6 +181,11 @@ pub static FORMATS: &[Format] = &[
         schema: schema_files!("bluelabel").0,
         overlay: schema_files!("bluelabel").1,
         schema_file: schema_files!("bluelabel").2,
+        labels: LabelPointers {
+            texts: ["/sender_id", "/recipient_id", "/type", "/context/environment", ""],
+            time: "/timestamp",
+            millis: false,
+        },
     },
 ];
 

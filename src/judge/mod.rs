@@ -22,6 +22,7 @@ pub use rules::{Rules, RulesError};
 pub use watch::{NoWatch, StageWatch, Watch};
 
 use crate::credentials;
+use crate::formats::labels::{Labeller, Labels};
 use crate::formats::{Binding, Facts, Fields, Record, RuleSet};
 use crate::histograms::Stage;
 use crate::program::{self, AllFailures, FirstFailure, Observer};
@@ -39,6 +40,10 @@ pub struct Judge {
     makes_facts: bool,
     /// Those of the last record, if it holds.
     facts: Option<Facts>,
+    /// Finds labels, where somebody wants them.
+    labeller: Option<Labeller>,
+    /// Those of the last record.
+    labels: Labels,
 }
 
 /// What the recipe found out beside failures.
@@ -59,6 +64,8 @@ impl Judge {
             fields: Fields::default(),
             makes_facts: false,
             facts: None,
+            labeller: None,
+            labels: Labels::default(),
         }
     }
 
@@ -71,6 +78,17 @@ impl Judge {
     #[must_use]
     pub fn facts(&self) -> Option<&Facts> {
         self.facts.as_ref()
+    }
+
+    /// From now on, labels are found in every record whose format is known; all judges of a run have the same seed.
+    pub fn make_labels(&mut self, rules: &Rules, seed: u64) {
+        self.labeller = Some(Labeller::new(seed, rules.formats()));
+    }
+
+    /// The labels of the last record.
+    #[must_use]
+    pub fn labels(&self) -> &Labels {
+        &self.labels
     }
 
     /// Judges one record. On a reject, `pointer` gets the JSON pointer of what failed.
@@ -107,7 +125,8 @@ impl Judge {
         watch: &mut W,
         with_tape: impl FnOnce(Tape<'_>, &mut O),
     ) -> Walked {
-        let Self { parser, scratch, secrets, fields, makes_facts, .. } = self;
+        let Self { parser, scratch, secrets, fields, makes_facts, labeller, labels, .. } = self;
+        *labels = Labels::default();
         // A protocol with reasons of its own has them for what is no envelope, too.
         let format = rules.wire_format(binding);
         let mut walked = Walked { format, unchecked: RuleSet::default(), facts: None };
@@ -126,6 +145,9 @@ impl Judge {
             watch.lap(Stage::Parse);
             let found = identify(rules, binding, tape, scratch, observer);
             walked.format = found.or(walked.format);
+            if let (Some(labeller), Some(format)) = (labeller, found) {
+                *labels = labeller.read(format, tape);
+            }
             if let Some(format) = found.and_then(|id| rules.format(id)) {
                 let shaped = shape(format, binding, tape, scratch, observer);
                 watch.lap(Stage::Shape);

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use crate::clock::Timestamp;
 use crate::files;
+use crate::formats::labels::Labels;
 use crate::formats::{Binding, Facts};
 use crate::judge::Payload;
 use crate::kafka;
@@ -31,15 +32,26 @@ pub enum Payloads {
         /// Counts the batch as in flight.
         flight: Flight,
     },
+    /// Records of a range of a Kafka partition, which nobody commits; in the order of their offsets, never empty.
+    Range(Vec<kafka::Message>),
 }
 
 impl Payloads {
+    /// The messages, where they come from Kafka.
+    #[must_use]
+    pub fn messages(&self) -> &[kafka::Message] {
+        match self {
+            Self::Block(_) => &[],
+            Self::Messages { messages, .. } | Self::Range(messages) => messages,
+        }
+    }
+
     /// The place of record `index` in its partition.
     #[must_use]
     pub fn offset(&self, index: usize) -> i64 {
         match self {
             Self::Block(block) => (block.first_record as usize + index) as i64,
-            Self::Messages { messages, .. } => messages.get(index).map_or(0, kafka::Message::offset),
+            _ => self.messages().get(index).map_or(0, kafka::Message::offset),
         }
     }
 
@@ -57,7 +69,7 @@ impl Payloads {
     pub fn len(&self) -> usize {
         match self {
             Self::Block(block) => block.spans.len(),
-            Self::Messages { messages, .. } => messages.len(),
+            _ => self.messages().len(),
         }
     }
 
@@ -77,10 +89,7 @@ impl Payloads {
     /// The key of record `index`, if it has one.
     #[must_use]
     pub fn key(&self, index: usize) -> Option<&[u8]> {
-        match self {
-            Self::Block(_) => None,
-            Self::Messages { messages, .. } => messages.get(index).and_then(kafka::Message::key),
-        }
+        self.messages().get(index).and_then(kafka::Message::key)
     }
 
     /// Where record `index` stands in its partition: its offset, or its line in a file.
@@ -88,9 +97,7 @@ impl Payloads {
     pub fn place(&self, index: usize) -> u64 {
         match self {
             Self::Block(block) => block.spans.get(index).map_or(0, |span| span.line),
-            Self::Messages { messages, .. } => {
-                messages.get(index).map_or(0, |message| u64::try_from(message.offset()).unwrap_or(0))
-            }
+            _ => u64::try_from(self.offset(index)).unwrap_or(0),
         }
     }
 
@@ -103,7 +110,8 @@ impl Payloads {
                 Some(span) => Payload::Bytes(block.payload(span)),
                 None => Payload::Tombstone,
             },
-            Self::Messages { messages, .. } => messages
+            _ => self
+                .messages()
                 .get(index)
                 .and_then(kafka::Message::payload)
                 .map_or(Payload::Tombstone, Payload::Bytes),
@@ -161,6 +169,8 @@ pub struct Batch {
     pub outcomes: Vec<Outcome>,
     /// The facts of the records that hold, in their order, from the worker to the gate.
     pub facts: Vec<Facts>,
+    /// The labels of all records, in their order, where the run wants them.
+    pub labels: Vec<Labels>,
     /// JSON pointers of the rejects, one behind the other.
     pub pointers: Vec<u8>,
     /// What it changed in the state, from the gate, where a journal is kept.
@@ -176,7 +186,7 @@ impl Batch {
     #[must_use]
     pub fn turn(&self) -> u32 {
         match &self.payloads {
-            Payloads::Block(_) => 0,
+            Payloads::Block(_) | Payloads::Range(_) => 0,
             Payloads::Messages { flight, .. } => flight.turn(),
         }
     }
@@ -185,7 +195,7 @@ impl Batch {
     #[must_use]
     pub fn undeliverable(&self) -> &[u32] {
         match &self.payloads {
-            Payloads::Block(_) => &[],
+            Payloads::Block(_) | Payloads::Range(_) => &[],
             Payloads::Messages { flight, .. } => flight.undeliverable(),
         }
     }

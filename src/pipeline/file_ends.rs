@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 use crate::clock::{Clock, Timestamp};
 use crate::config::{ClockChoice, Config};
 use crate::files::{
-    Event, FileError, Input, Layout, ReadOptions, Reader, Rejected, Target, WriteOptions, Writer,
+    BytesRead, Event, FileError, FileIndex, Input, Layout, ReadOptions, Reader, Rejected, Target, Totals,
+    WriteOptions, Writer,
 };
 use crate::formats::Binding;
-use crate::judge::Rules;
+use crate::judge::{Payload, Rules};
 use crate::verdict::{Reason, Step};
 
 use super::batch::{Batch, Partition, Payloads};
@@ -40,11 +41,44 @@ impl ReadFailures {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(error);
     }
 
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     /// An error if there is any.
     pub fn into_result(self) -> Result<(), FilesFailed> {
         let mut failures = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let count = failures.len();
         if count == 0 { Ok(()) } else { Err(FilesFailed { count, first: failures.swap_remove(0) }) }
+    }
+}
+
+/// What became of each file that was read to its end, or not; in the order of reading.
+#[derive(Clone, Default)]
+pub struct FilesDone(Arc<Mutex<Vec<FileDone>>>);
+
+/// One file.
+#[derive(Clone, Debug)]
+pub struct FileDone {
+    /// Which.
+    pub file: FileIndex,
+    /// What was read of it.
+    pub totals: Totals,
+    /// Why it was not read whole.
+    pub error: Option<String>,
+}
+
+impl FilesDone {
+    fn add(&self, file: FileIndex, totals: Totals, error: Option<String>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(FileDone { file, totals, error });
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn take(&self) -> Vec<FileDone> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -56,6 +90,7 @@ pub struct FileSource {
     binding: Binding,
     clock: Clock,
     failures: ReadFailures,
+    done: Option<FilesDone>,
     stop: Arc<Stop>,
 }
 
@@ -83,7 +118,20 @@ impl FileSource {
             (None, ClockChoice::Auto | ClockChoice::Wall) => Clock::Wall,
         };
         let keys = reader.paths().iter().map(|path| path.as_os_str().as_encoded_bytes().into()).collect();
-        Ok(Self { reader, keys, binding: rules.default_binding(), clock, failures, stop: Arc::clone(stop) })
+        let (done, stop) = (None, Arc::clone(stop));
+        Ok(Self { reader, keys, binding: rules.default_binding(), clock, failures, done, stop })
+    }
+
+    /// Hashes each file as it is stored, counts the stored bytes, and tells what became of each.
+    #[must_use]
+    pub fn with_digests(self, count: BytesRead, done: FilesDone) -> Self {
+        Self { reader: self.reader.with_digests(count), done: Some(done), ..self }
+    }
+
+    fn tell(&self, file: FileIndex, totals: Totals, error: Option<String>) {
+        if let Some(done) = &self.done {
+            done.add(file, totals, error);
+        }
     }
 
     /// The files, in the order in which they are read.
@@ -103,10 +151,14 @@ impl Source for FileSource {
     fn read(&mut self) -> Result<Read, SourceError> {
         Ok(match self.reader.next() {
             None => Read::End,
-            Some(Event::Done { .. }) => Read::Idle,
+            Some(Event::Done { file, totals }) => {
+                self.tell(file, totals, None);
+                Read::Idle
+            }
             // Standard input that was given up is no failure.
             Some(Event::Failed { .. }) if self.stop.is_asked() => Read::End,
-            Some(Event::Failed { error, .. }) => {
+            Some(Event::Failed { file, totals, error }) => {
+                self.tell(file, totals, Some(error.to_string()));
                 self.failures.add(error);
                 Read::Idle
             }
@@ -151,9 +203,11 @@ impl FileSink {
     }
 
     fn write_batch(&mut self, batch: &Batch) -> Result<(), FileError> {
-        let Payloads::Block(block) = &batch.payloads else { unreachable!("files are read as blocks") };
-        for (span, outcome) in block.spans.iter().zip(&batch.outcomes) {
-            let payload = block.payload(span);
+        for (index, outcome) in batch.outcomes.iter().enumerate() {
+            let payload = match batch.payloads.payload(index) {
+                Payload::Bytes(bytes) => bytes,
+                Payload::Tombstone | Payload::Oversized => &[],
+            };
             let Some(reason) = outcome.verdict.reason else {
                 if let Some(accepted) = &mut self.accepted {
                     accepted.write_record(payload)?;
@@ -163,18 +217,13 @@ impl FileSink {
             let Some(rejected) = &mut self.rejected else { continue };
             self.note.clear();
             let name = self.names.get(batch.partition.0 as usize).map_or("?", String::as_str);
-            route::write_note(
-                &mut self.note,
-                outcome.verdict,
-                batch.pointer(*outcome),
-                &batch.rules,
-                |out| {
-                    route::write_escaped(out, name.as_bytes());
-                    // Writing to memory cannot fail.
-                    let _ = write!(out, ":{}", span.line);
-                },
-            );
-            let record = match &span.oversized {
+            let source = |out: &mut Vec<u8>| write_place(out, &batch.payloads, index, name);
+            route::write_note(&mut self.note, outcome.verdict, batch.pointer(*outcome), &batch.rules, source);
+            let oversized = match &batch.payloads {
+                Payloads::Block(block) => block.spans.get(index).and_then(|span| span.oversized.as_deref()),
+                _ => None,
+            };
+            let record = match oversized {
                 Some(oversized) => Rejected::Oversized(oversized),
                 None if is_json(reason) => Rejected::Json(payload),
                 None => Rejected::Bytes(payload),
@@ -182,6 +231,21 @@ impl FileSink {
             rejected.write_rejected(&self.note, record)?;
         }
         Ok(())
+    }
+}
+
+/// `file:line` or `topic/partition/offset`. Writing to memory cannot fail.
+fn write_place(out: &mut Vec<u8>, payloads: &Payloads, index: usize, name: &str) {
+    match payloads {
+        Payloads::Block(block) => {
+            route::write_escaped(out, name.as_bytes());
+            let _ = write!(out, ":{}", block.spans.get(index).map_or(0, |span| span.line));
+        }
+        _ => {
+            let Some(message) = payloads.messages().get(index) else { return };
+            route::write_escaped(out, message.topic().as_bytes());
+            let _ = write!(out, "/{}/{}", message.partition(), message.offset());
+        }
     }
 }
 

@@ -38,6 +38,7 @@ pub use edition::{Edition, Editions};
 pub use meters::Meters;
 pub use reader::{Intake, Read, Source, SourceError};
 pub use tally::Tally;
+pub use worker::workers;
 pub use writer::{Receipt, Sink, SinkError};
 
 use crate::config;
@@ -140,7 +141,7 @@ pub fn run<S: Source, K: Sink>(
     let (to_restored, restored) = bounded(QUEUED_RESTORED);
     source.attach(&to_restored);
     sink.attach(&to_news);
-    let has_journal = sink.keeps_journal();
+    let (has_journal, label_seed) = (sink.keeps_journal(), sink.label_seed());
     let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
     let seen = &mut *state;
     let budget = &budget;
@@ -159,7 +160,7 @@ pub fn run<S: Source, K: Sink>(
                 let (from_reader, to_gate, recorder) =
                     (from_reader.clone(), to_gate.clone(), collector.recorder());
                 stage(scope, stop, &format!("worker-{number}"), move || {
-                    worker::run(*core, &from_reader, &to_gate, recorder);
+                    worker::run(*core, &from_reader, &to_gate, recorder, label_seed);
                     Ok(())
                 })
             })

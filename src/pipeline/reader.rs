@@ -106,6 +106,7 @@ pub(super) fn run<S: Source>(
             key: intake.key,
             outcomes: Vec::with_capacity(records),
             facts: Vec::with_capacity(records),
+            labels: Vec::new(),
             pointers: Vec::new(),
             told: None,
             judged: None,

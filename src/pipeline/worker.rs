@@ -7,8 +7,9 @@ use core_affinity::CoreId;
 use crossbeam::channel::{Receiver, Sender};
 
 use crate::config;
+use crate::formats::labels::Labels;
 use crate::histograms::{Recorder, Stage};
-use crate::judge::{Input, Judge, NoWatch, StageWatch};
+use crate::judge::{Input, Judge, NoWatch, Payload, StageWatch};
 
 use super::batch::{Batch, Outcome};
 use super::shadow::SecondJudge;
@@ -25,12 +26,19 @@ pub(super) fn cores(pipeline: &config::Pipeline) -> Vec<Option<CoreId>> {
     (0..workers).map(|worker| cores.get(worker % cores.len().max(1)).copied()).collect()
 }
 
+/// How many workers a run has.
+#[must_use]
+pub fn workers(pipeline: &config::Pipeline) -> usize {
+    cores(pipeline).len()
+}
+
 /// Judges until the reader has ended.
 pub(super) fn run(
     core: Option<CoreId>,
     from_reader: &Receiver<Batch>,
     to_gate: &Sender<Batch>,
     mut recorder: Recorder,
+    label_seed: Option<u64>,
 ) {
     if let Some(core) = core {
         // A core that was taken from the cpuset since is no reason to stop.
@@ -47,9 +55,15 @@ pub(super) fn run(
         let (_, judge) = judge.get_or_insert_with(|| {
             let mut judge = Judge::new(&batch.rules);
             judge.make_facts();
+            if let Some(seed) = label_seed {
+                judge.make_labels(&batch.rules, seed);
+            }
             (edition, judge)
         });
-        judge_batch(judge, &mut batch, &mut recorder);
+        if label_seed.is_some() {
+            batch.labels.reserve_exact(batch.payloads.len());
+        }
+        judge_batch(judge, &mut batch, &mut recorder, label_seed.is_some());
         SecondJudge::run(&mut second, &mut batch);
         let now = Instant::now();
         batch.since = now;
@@ -60,8 +74,8 @@ pub(super) fn run(
     }
 }
 
-fn judge_batch(judge: &mut Judge, batch: &mut Batch, recorder: &mut Recorder) {
-    let Batch { rules, binding, payloads, key, outcomes, facts, pointers, number, now, .. } = batch;
+fn judge_batch(judge: &mut Judge, batch: &mut Batch, recorder: &mut Recorder, with_labels: bool) {
+    let Batch { rules, binding, payloads, key, outcomes, facts, labels, pointers, number, now, .. } = batch;
     // The timed ones move from batch to batch, so that no position is favoured.
     let timed = *number as usize % TIMED_ONE_IN;
     for index in 0..payloads.len() {
@@ -82,6 +96,13 @@ fn judge_batch(judge: &mut Judge, batch: &mut Batch, recorder: &mut Recorder) {
         #[cfg(test)]
         super::tests::panic_on_request(payload);
         facts.extend(judge.facts().filter(|_| verdict.is_accept()));
+        if with_labels {
+            let content = match payload {
+                Payload::Bytes(bytes) => xxhash_rust::xxh3::xxh3_128(bytes),
+                Payload::Tombstone | Payload::Oversized => 0,
+            };
+            labels.push(Labels { content, holds: verdict.is_accept(), ..*judge.labels() });
+        }
         outcomes.push(Outcome { verdict, pointer: (from, pointers.len() as u32) });
     }
 }

@@ -46,6 +46,11 @@ pub trait Sink: Send {
         false
     }
 
+    /// The seed of the labels that it wants batches to carry; `None` if it wants none.
+    fn label_seed(&self) -> Option<u64> {
+        None
+    }
+
     /// Takes a batch; committed ones are added to `receipts`, now or later. One call never commits and takes back.
     fn write(&mut self, batch: Batch, stop: &Stop, receipts: &mut Vec<Receipt>) -> Result<(), SinkError>;
 

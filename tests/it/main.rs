@@ -7,6 +7,8 @@
     reason = "a test that cannot go on should panic, and say where"
 )]
 
+mod audit;
+mod browser;
 mod cases;
 mod causes;
 mod changes;

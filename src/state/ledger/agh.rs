@@ -43,7 +43,9 @@ impl WorkState {
         }
     }
 
-    fn is_terminal(self) -> bool {
+    /// Whether it has ended.
+    #[must_use]
+    pub fn is_terminal(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Canceled)
     }
 

@@ -116,16 +116,59 @@ impl Step {
     }
 }
 
+/// How much was begun and ended, since the ledger was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Work of agh that was opened.
+    pub work_opened: u64,
+    /// Of it ended.
+    pub work_closed: u64,
+    /// Requests of alfred.
+    pub requests: u64,
+    /// Of them answered.
+    pub answered: u64,
+}
+
+impl Progress {
+    /// Counts an entry that was written, or taken back.
+    fn count(&mut self, before: Option<Entry>, after: Option<Entry>, by: u64) {
+        let mut add = |counter: fn(&mut Self) -> &mut u64, holds: bool| {
+            let counter = counter(self);
+            *counter = counter.wrapping_add(if holds { by } else { 0 });
+        };
+        match after {
+            Some(Entry::AghWork(work)) => {
+                let was_closed = matches!(before, Some(Entry::AghWork(work)) if work.state.is_terminal());
+                add(|progress| &mut progress.work_opened, before.is_none());
+                add(|progress| &mut progress.work_closed, work.state.is_terminal() && !was_closed);
+            }
+            Some(Entry::AlfredRequest(request)) => {
+                let was_answered = matches!(before, Some(Entry::AlfredRequest(request)) if request.answered);
+                add(|progress| &mut progress.requests, before.is_none());
+                add(|progress| &mut progress.answered, request.answered && !was_answered);
+            }
+            _ => {}
+        }
+    }
+}
+
 /// The ledger.
 pub struct Ledger {
     shelf: Shelf,
+    progress: Progress,
 }
 
 impl Ledger {
     /// An empty ledger.
     #[must_use]
     pub fn new(entries_max: usize) -> Self {
-        Self { shelf: Shelf::new(entries_max) }
+        Self { shelf: Shelf::new(entries_max), progress: Progress::default() }
+    }
+
+    /// How much was begun and ended.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        self.progress
     }
 
     /// All entries.
@@ -170,6 +213,8 @@ impl Ledger {
                 Kind::AlfredRequest => now.saturating_add(settings.alfred_keep_s),
                 Kind::OlympusMessage | Kind::BluelabelMessage => super::expiry(facts, now),
             };
+            let before = self.shelf.find(*key).filter(|(_, expiry)| *expiry > now).map(|(entry, _)| entry);
+            self.progress.count(before, Some(*entry), 1);
             self.shelf.set(*key, Some((*entry, expiry)), dead, changes);
         }
     }
@@ -177,6 +222,8 @@ impl Ledger {
     /// Takes a change back, unless a later one has replaced it.
     pub fn undo(&mut self, change: &LedgerChange) {
         if self.shelf.find(change.key) == change.after {
+            let entry = |side: Option<(Entry, Second)>| side.map(|(entry, _)| entry);
+            self.progress.count(entry(change.before), entry(change.after), 1_u64.wrapping_neg());
             self.shelf.put(change.key, change.before);
         }
     }

@@ -1,0 +1,222 @@
+//! Where an identity was seen first, so that a repetition is shown with both places.
+//!
+//! The replay window keeps no coordinates. This table does, in fourteen bytes for each identity, up to a fixed number of
+//! slots; a full part of it gives a slot to the newcomer and counts that something was forgotten. It only serves to
+//! show places: whether a message is a repetition is the window's word.
+
+use crate::credentials::digest::Identity;
+
+/// Parts that grow by themselves, so that growth moves a small part at a time.
+const SHARDS: usize = 256;
+/// LIMIT: slots of one part; 112 MiB for all.
+const SHARD_SLOTS_MAX: usize = 32 * 1024;
+const SHARD_SLOTS_MIN: usize = 64;
+/// LIMIT: slots that one look-up passes.
+const PROBES_MAX: usize = 256;
+
+/// LIMIT: identities whose first place is known.
+pub const PLACES_MAX: usize = SHARDS * SHARD_SLOTS_MAX / 4 * 3;
+
+/// A record's place: its input, by its number in the report, and line or offset there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The input.
+    pub input: u32,
+    /// Line of a file, or offset of a partition.
+    pub position: u64,
+}
+
+const POSITION_BITS: u32 = 40;
+
+impl Place {
+    /// In one word that is not 0: 2^24 inputs, 2^40 positions.
+    fn pack(self) -> u64 {
+        let position = self.position.min((1 << POSITION_BITS) - 2);
+        (u64::from(self.input) << POSITION_BITS | position) + 1
+    }
+
+    fn unpack(word: u64) -> Self {
+        let word = word - 1;
+        Self { input: (word >> POSITION_BITS) as u32, position: word & ((1 << POSITION_BITS) - 1) }
+    }
+}
+
+/// One identity: 48 bits of it beside those that chose the shard, and its place, in 14 bytes without padding.
+#[derive(Clone, Copy, Default)]
+struct Slot {
+    tag: [u16; 3],
+    place: [u16; 4],
+}
+
+impl Slot {
+    fn new(tag: [u16; 3], place: Place) -> Self {
+        let word = place.pack();
+        Self { tag, place: [0, 16, 32, 48].map(|shift| (word >> shift) as u16) }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.place == [0; 4]
+    }
+
+    fn place(&self) -> Place {
+        let word = self.place.iter().rev().fold(0, |word, part| word << 16 | u64::from(*part));
+        Place::unpack(word)
+    }
+}
+
+#[derive(Default)]
+struct Shard {
+    slots: Vec<Slot>,
+    used: usize,
+}
+
+/// First places by identity.
+pub struct Places {
+    shards: Vec<Shard>,
+    /// Identities that wait for [`Places::settle`].
+    waiting: Vec<(Identity, Place)>,
+    forgotten: u64,
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        let shards = (0..SHARDS).map(|_| Shard::default()).collect();
+        Self { shards, waiting: Vec::new(), forgotten: 0 }
+    }
+}
+
+impl Places {
+    /// How many places were given up for newer ones.
+    #[must_use]
+    pub fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    /// Where the identity was seen first.
+    #[must_use]
+    pub fn find(&self, identity: Identity) -> Option<Place> {
+        let (shard, tag) = parts(identity);
+        let shard = self.shards.get(shard)?;
+        let slot = shard.slots.get(shard.slot_of(tag)?)?;
+        (!slot.is_empty()).then(|| slot.place())
+    }
+
+    /// Remembers where an identity is; the first place stays. It is found after [`Self::settle`].
+    pub fn insert(&mut self, identity: Identity, place: Place) {
+        self.waiting.push((identity, place));
+    }
+
+    /// Takes in what waits.
+    ///
+    /// PERF: every insert misses the cache; many in one short loop miss it at the same time.
+    pub fn settle(&mut self) {
+        let waiting = std::mem::take(&mut self.waiting);
+        for (identity, place) in &waiting {
+            self.put(*identity, *place);
+        }
+        self.waiting = waiting;
+        self.waiting.clear();
+    }
+
+    fn put(&mut self, identity: Identity, place: Place) {
+        let (shard, tag) = parts(identity);
+        let Some(shard) = self.shards.get_mut(shard) else { return };
+        while (shard.is_full() || shard.slot_of(tag).is_none()) && shard.slots.len() < SHARD_SLOTS_MAX {
+            shard.grow();
+        }
+        let full = shard.is_full();
+        let found = shard.slot_of(tag);
+        let at = found.unwrap_or(home_of(tag) & shard.slots.len().saturating_sub(1));
+        let Some(slot) = shard.slots.get_mut(at) else { return };
+        if slot.is_empty() && !full {
+            shard.used += 1;
+            *slot = Slot::new(tag, place);
+        } else if slot.is_empty() || slot.tag != tag {
+            // The one at home goes, whichever it is.
+            self.forgotten += 1;
+            let home = home_of(tag) & (shard.slots.len() - 1);
+            if let Some(slot) = shard.slots.get_mut(home) {
+                shard.used += usize::from(slot.is_empty());
+                *slot = Slot::new(tag, place);
+            }
+        }
+    }
+}
+
+impl Shard {
+    /// Linear probing needs a quarter of the slots empty, or ways get long.
+    fn is_full(&self) -> bool {
+        self.used * 4 >= self.slots.len() * 3
+    }
+
+    /// The slot of a tag, or the first empty one on its way.
+    fn slot_of(&self, tag: [u16; 3]) -> Option<usize> {
+        let mask = self.slots.len().checked_sub(1)?;
+        (0..PROBES_MAX.min(self.slots.len()))
+            .map(|step| (home_of(tag) + step) & mask)
+            .find(|slot| self.slots.get(*slot).is_none_or(|slot| slot.is_empty() || slot.tag == tag))
+    }
+
+    fn grow(&mut self) {
+        let slots = (self.slots.len() * 2).max(SHARD_SLOTS_MIN);
+        let old = std::mem::replace(&mut self.slots, vec![Slot::default(); slots]);
+        for slot in old.into_iter().filter(|slot| !slot.is_empty()) {
+            if let Some(at) = self.slot_of(slot.tag)
+                && let Some(new) = self.slots.get_mut(at)
+            {
+                *new = slot;
+            }
+        }
+        self.used = self.slots.iter().filter(|slot| !slot.is_empty()).count();
+    }
+}
+
+fn home_of([a, b, _]: [u16; 3]) -> usize {
+    usize::from(a) | usize::from(b) << 16
+}
+
+/// Shard and tag. Identities are parts of SHA-256, so any of their bits will do.
+fn parts(identity: Identity) -> (usize, [u16; 3]) {
+    let [shard, _, tag @ ..] = identity;
+    let word =
+        |at: usize| u16::from_le_bytes([at, at + 1].map(|at| tag.get(at).copied().unwrap_or_default()));
+    (usize::from(shard), [word(0), word(2), word(4)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::credentials::digest::identity;
+
+    #[test]
+    fn first_places_stay_and_are_found() {
+        let mut places = Places::default();
+        let place = |number: u64| Place { input: (number % 7) as u32, position: number * 3 };
+        for number in 0..200_000_u64 {
+            places.insert(identity(&[&number.to_le_bytes()]), place(number));
+            places.insert(identity(&[&number.to_le_bytes()]), place(number + 1));
+        }
+        places.settle();
+        let wrong = (0..200_000_u64)
+            .filter(|number| places.find(identity(&[&number.to_le_bytes()])) != Some(place(*number)))
+            .count();
+        assert_eq!(wrong, 0, "of 200,000 got another's place");
+        assert_eq!(places.find(identity(&[b"unknown"])), None);
+        assert_eq!(places.forgotten(), 0);
+    }
+
+    #[test]
+    fn a_full_table_forgets_and_says_so() {
+        let mut places = Places::default();
+        // All in one shard.
+        for number in 0..100_000_u32 {
+            let mut identity = [0; 16];
+            identity[2..6].copy_from_slice(&number.wrapping_mul(0x9E37_79B9).to_le_bytes());
+            places.insert(identity, Place { input: 0, position: u64::from(number) });
+        }
+        places.settle();
+        assert!(places.forgotten() > 60_000, "{}", places.forgotten());
+        let shard = &places.shards[0];
+        assert!(shard.slots.len() == SHARD_SLOTS_MAX);
+    }
+}

@@ -1,0 +1,156 @@
+//! What is counted of records that are rejected or warned of: the rare ones, which may cost a little more.
+
+use std::sync::Arc;
+
+use super::examples::Example;
+use super::places::Place;
+use super::shown::{key_of, text_at};
+use super::table::both;
+use super::tally::{Repeat, Seen, Tallies, joined};
+use crate::formats::labels::{Label, LabelKind};
+use crate::judge::Input;
+use crate::verdict::{Reason, Step};
+
+/// LIMIT: examples of one reason and format, and of one sender and reason; of the latter in all.
+const EXAMPLES_PER_REASON: usize = 3;
+const SENDER_EXAMPLES_MAX: usize = 1000;
+/// LIMIT: repetitions that are listed with both places.
+const REPEATS_MAX: usize = 1000;
+
+impl Tallies {
+    pub(super) fn rejected(&mut self, seen: &Seen<'_>, reason: Reason, column: usize) {
+        if let Some(count) = self.reasons.get_mut(reason as usize).and_then(|row| row.get_mut(column)) {
+            *count += 1;
+        }
+        if matches!(reason, Reason::Duplicate | Reason::IdConflict) {
+            self.repeated(seen, reason);
+        }
+        self.keep_example(seen, reason, 0);
+        let sender = seen.labels.text(LabelKind::Sender);
+        if sender.is_there() {
+            self.by_sender(seen, reason, sender);
+        }
+        if reason.step() == Step::Credentials {
+            self.failed_signature(seen, reason);
+        }
+        if matches!(reason, Reason::UnregisteredAgent | Reason::UnknownSession | Reason::UnknownTask) {
+            self.unknown_agent(seen);
+        }
+    }
+
+    pub(super) fn warned(&mut self, seen: &Seen<'_>, reason: Reason, column: usize) {
+        if let Some(count) = self.warnings.get_mut(reason as usize).and_then(|row| row.get_mut(column)) {
+            *count += 1;
+        }
+        if matches!(reason, Reason::Duplicate | Reason::IdConflict) {
+            self.repeated(seen, reason);
+        }
+        self.keep_example(seen, reason, 1);
+    }
+
+    fn repeated(&mut self, seen: &Seen<'_>, reason: Reason) {
+        if let Some(input) = self.inputs.get_mut(seen.place.input as usize) {
+            self.bursts.add(&mut input.run, input.records, seen.place);
+        }
+        if self.repeats.len() < REPEATS_MAX {
+            let sender = seen.labels.text(LabelKind::Sender);
+            let sender = sender.is_there().then(|| text_at(seen.bytes, sender.start).into_boxed_str());
+            let format = seen.outcome.verdict.format.map(|format| format.0);
+            let first = self.first_place(seen);
+            self.repeats.push(Repeat { reason, sender, format, first, again: seen.place });
+        }
+    }
+
+    /// Where a record's identity was before.
+    fn first_place(&mut self, seen: &Seen<'_>) -> Option<Place> {
+        self.places.settle();
+        let identity = seen.facts.and_then(|facts| facts.identity)?;
+        self.places.find(identity).filter(|first| *first != seen.place)
+    }
+
+    /// The first records of each reason and format are shown.
+    fn keep_example(&mut self, seen: &Seen<'_>, reason: Reason, list: usize) {
+        let key = (reason, seen.outcome.verdict.format.map(|format| format.0));
+        let kept = self.examples.get(list).and_then(|list| list.get(&key)).map_or(0, Vec::len);
+        if kept < EXAMPLES_PER_REASON {
+            let example = self.example(seen);
+            if let Some(list) = self.examples.get_mut(list) {
+                list.entry(key).or_default().push(example);
+            }
+        }
+    }
+
+    fn by_sender(&mut self, seen: &Seen<'_>, reason: Reason, sender: Label) {
+        let key = both(sender.hash, reason as u64);
+        let text = || joined(&[&text_at(seen.bytes, sender.start), reason.code()]);
+        let row = self.sender_reasons.add(key, text);
+        row.span.get_or_insert((seen.place, seen.place)).1 = seen.place;
+        if row.examples.is_empty() && self.sender_examples < SENDER_EXAMPLES_MAX {
+            self.sender_examples += 1;
+            let example = self.example(seen);
+            self.sender_reasons.more_mut(key, |row| row.examples.push(example));
+        }
+    }
+
+    fn failed_signature(&mut self, seen: &Seen<'_>, reason: Reason) {
+        let (sender, key) = (seen.labels.text(LabelKind::Sender), seen.labels.text(LabelKind::Key));
+        let is_token =
+            seen.outcome.verdict.format.and_then(|id| self.rules.format(id)).is_some_and(|format| {
+                let pointer = format.labels().texts.get(LabelKind::Key as usize).copied().unwrap_or_default();
+                format.hides(pointer)
+            });
+        // Tokens are many, their keys few.
+        let key_text = if !key.is_there() {
+            "-".to_owned()
+        } else if is_token {
+            key_of(&raw_text(seen.bytes, key.start))
+        } else {
+            text_at(seen.bytes, key.start)
+        };
+        let key_hash = key_text.bytes().fold(reason as u64, |hash, byte| both(hash, u64::from(byte)));
+        let text = || {
+            let sender = if sender.is_there() { text_at(seen.bytes, sender.start) } else { "-".to_owned() };
+            joined(&[&sender, &key_text, reason.code()])
+        };
+        let row = self.signatures.add(both(sender.hash, key_hash), text);
+        row.span.get_or_insert((seen.place, seen.place)).1 = seen.place;
+    }
+
+    /// The agent that the verdict points at: the receiver, if it stands there, else the sender.
+    fn unknown_agent(&mut self, seen: &Seen<'_>) {
+        let pointer = seen.batch.pointer(seen.outcome);
+        let format = seen.outcome.verdict.format.and_then(|id| self.rules.format(id));
+        let receiver_at = format.map_or("", |format| {
+            format.labels().texts.get(LabelKind::Receiver as usize).copied().unwrap_or_default()
+        });
+        let is_receiver = !receiver_at.is_empty() && pointer == receiver_at.as_bytes();
+        let kind = if is_receiver { LabelKind::Receiver } else { LabelKind::Sender };
+        let agent = seen.labels.text(kind);
+        if agent.is_there() {
+            let role = if is_receiver { "receiver" } else { "sender" };
+            let text = || joined(&[&text_at(seen.bytes, agent.start), role]);
+            let row = self.unknown_agents.add(both(agent.hash, u64::from(is_receiver)), text);
+            row.span.get_or_insert((seen.place, seen.place)).1 = seen.place;
+        }
+    }
+
+    fn example(&mut self, seen: &Seen<'_>) -> Example {
+        let Seen { batch, index, payload, outcome, .. } = seen;
+        let key = batch.payloads.key(*index).or(batch.key.as_deref());
+        let input = Input { payload: *payload, key, now: batch.now };
+        let place = self.place(seen.place);
+        let rules = Arc::clone(&self.rules);
+        let mut example = self.explainer.example(&rules, batch.binding, input, outcome.verdict, place);
+        let sender = seen.labels.text(LabelKind::Sender);
+        example.sender = sender.is_there().then(|| text_at(seen.bytes, sender.start));
+        example.first_place = self.first_place(seen).map(|place| self.place(place));
+        example
+    }
+}
+
+/// A string of a payload up to its closing quote; only for what is decoded, never for what is shown.
+fn raw_text(bytes: &[u8], start: u32) -> String {
+    let raw = bytes.get(start as usize..).unwrap_or_default();
+    let end = raw.iter().take(4096).position(|byte| *byte == b'"').unwrap_or_default();
+    String::from_utf8_lossy(raw.get(..end).unwrap_or_default()).into_owned()
+}

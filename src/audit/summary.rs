@@ -1,0 +1,426 @@
+//! From tallies to the report.
+
+use hdrhistogram::Histogram;
+
+use super::drift::Change;
+use super::evidence::digest_of;
+use super::examples::Example;
+use super::findings;
+use super::places::Place;
+use super::report::{
+    BurstRow, Distribution, DriftRow, FormatRow, HourRow, Hours, Input, Limits, REPORT_NAME, REPORT_VERSION,
+    ROWS_MAX, ReasonRow, RepeatRow, Repeats, Report, RulesUsed, Run, Scope, Sequences, SkewRow, Table,
+    TableRow, Totals,
+};
+use super::table;
+use super::tally::{COLUMN, Counts, RejectCounts, SenderCounts, Tallies};
+use crate::clock::Timestamp;
+use crate::credentials::digest::hex;
+use crate::pipeline::batch::Partition;
+use crate::pipeline::file_ends::FileDone;
+use crate::state::State;
+use crate::state::ledger::Entry;
+use crate::verdict::{Reason, Step};
+
+/// LIMIT: places of open work and unanswered requests that are listed; changes of members.
+const OPEN_MAX: usize = 50;
+const DRIFT_MAX: usize = 200;
+
+/// What the report says that records do not tell.
+pub struct Context {
+    /// What was looked at.
+    pub scope: Scope,
+    /// What it was judged by.
+    pub rules: RulesUsed,
+    /// What became of each file.
+    pub files: Vec<FileDone>,
+    /// This run.
+    pub run: Run,
+}
+
+/// Makes the report.
+#[must_use]
+pub fn report(tallies: &mut Tallies, state: &State, context: Context) -> Report {
+    let inputs = inputs(tallies, &context.files);
+    let repeats = repeats(tallies);
+    let tallies = &*tallies;
+    let mut report = Report {
+        report: REPORT_NAME.to_owned(),
+        version: REPORT_VERSION,
+        tool: format!("tollgate {}", env!("CARGO_PKG_VERSION")),
+        scope: context.scope,
+        rules: context.rules,
+        digest: digest_of(inputs.iter().map(|input| input.chain.as_str())),
+        inputs,
+        totals: totals(tallies),
+        findings: Vec::new(),
+        formats: formats(tallies),
+        reasons: reasons(tallies, &tallies.reasons, 0),
+        warnings: reasons(tallies, &tallies.warnings, 1),
+        senders: table_of(tallies, &tallies.senders, |more: &SenderCounts| of_counts(&more.counts)),
+        pairs: table_of(tallies, &tallies.pairs, of_counts),
+        subjects: table_of(tallies, &tallies.subjects, of_counts),
+        tenants: table_of(tallies, &tallies.tenants, of_counts),
+        sender_reasons: rejects(tallies, &tallies.sender_reasons),
+        signatures: rejects(tallies, &tallies.signatures),
+        unknown_agents: rejects(tallies, &tallies.unknown_agents),
+        hours: hours(tallies),
+        sizes: distribution(&tallies.sizes, "bytes", None, 0),
+        latency: latency(tallies),
+        repeats,
+        skew: skew(tallies),
+        sequences: sequences(tallies, state),
+        drift: tallies.shapes.changes().iter().take(DRIFT_MAX).map(|change| drift(tallies, change)).collect(),
+        limits: limits(tallies, state),
+        run: context.run,
+        signature: None,
+    };
+    report.limits.notes = super::findings::limit_notes(&report);
+    report.findings = findings::of(&report);
+    report
+}
+
+/// Inputs in the order of reading; files without records, too.
+fn inputs(tallies: &Tallies, files: &[FileDone]) -> Vec<Input> {
+    let mut inputs: Vec<Input> = tallies
+        .inputs
+        .iter()
+        .map(|input| {
+            let (chain, sha256) = input.chain.finish();
+            let (first, last) = input.span.unwrap_or_default();
+            Input {
+                name: input.name.to_string(),
+                kind: if input.is_partition { "partition" } else { "file" }.to_owned(),
+                bytes: input.bytes,
+                sha256,
+                first,
+                last,
+                records: input.records,
+                rejected: input.rejected,
+                chain,
+                error: None,
+            }
+        })
+        .collect();
+    let empty_chain = super::evidence::Chain::new(false).finish().0;
+    for done in files {
+        let partition = Partition(u64::from(done.file.0));
+        let at = tallies.input_of(partition).unwrap_or_else(|| {
+            inputs.push(Input {
+                name: tallies.file_name(done.file.0).to_owned(),
+                kind: "file".to_owned(),
+                bytes: 0,
+                sha256: None,
+                first: 0,
+                last: 0,
+                records: 0,
+                rejected: 0,
+                chain: empty_chain.clone(),
+                error: None,
+            });
+            inputs.len() - 1
+        });
+        let Some(input) = inputs.get_mut(at) else { continue };
+        input.error = done.error.as_ref().map(|error| super::shown::shown(error, 400));
+        input.bytes = done.totals.stored.map_or(done.totals.bytes, |stored| stored.bytes);
+        input.sha256 = done.totals.stored.map(|stored| hex(&stored.sha256));
+    }
+    inputs
+}
+
+fn totals(tallies: &Tallies) -> Totals {
+    let verdicts = &tallies.verdicts;
+    Totals {
+        records: verdicts.records,
+        bytes: verdicts.bytes,
+        accepted: verdicts.accepted(),
+        rejected: verdicts.rejected(),
+        unchecked: verdicts.unchecked,
+        warned: tallies.warnings.iter().flatten().sum(),
+        without_effect: tallies.ignored,
+        unknown_format: tallies.formats.last().map_or(0, |[records, ..]| *records),
+        without_time: tallies.without_time,
+    }
+}
+
+fn format_name(tallies: &Tallies, column: usize) -> String {
+    tallies.rules().formats().get(column).map_or_else(|| "-".to_owned(), |format| format.name().to_owned())
+}
+
+fn formats(tallies: &Tallies) -> Vec<FormatRow> {
+    let rows = tallies.formats.iter().enumerate().filter(|(_, [records, ..])| *records > 0);
+    rows.map(|(column, [records, rejected, bytes])| FormatRow {
+        format: format_name(tallies, column),
+        records: *records,
+        rejected: *rejected,
+        bytes: *bytes,
+    })
+    .collect()
+}
+
+/// The step's name in reports.
+fn step_name(step: Step) -> &'static str {
+    match step {
+        Step::Parse => "parse",
+        Step::Identify => "identify",
+        Step::Shape => "shape",
+        Step::Meaning => "meaning",
+        Step::Credentials => "credentials",
+        Step::State => "state",
+        Step::Deliver => "deliver",
+    }
+}
+
+fn reasons(tallies: &Tallies, counts: &[Vec<u64>], list: usize) -> Vec<ReasonRow> {
+    let all = tallies.verdicts.records;
+    let mut rows: Vec<ReasonRow> = Reason::ALL
+        .iter()
+        .filter_map(|reason| {
+            let row = counts.get(*reason as usize)?;
+            let count: u64 = row.iter().sum();
+            let formats = row
+                .iter()
+                .enumerate()
+                .filter(|(_, count)| **count > 0)
+                .map(|(column, count)| (format_name(tallies, column), *count))
+                .collect();
+            (count > 0).then(|| ReasonRow {
+                reason: reason.code().to_owned(),
+                step: step_name(reason.step()).to_owned(),
+                text: reason.text().to_owned(),
+                hint: reason.hint().to_owned(),
+                count,
+                share: share(count, all),
+                formats,
+                examples: examples(tallies, *reason, list),
+            })
+        })
+        .collect();
+    rows.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.reason.cmp(&b.reason)));
+    rows
+}
+
+fn examples(tallies: &Tallies, reason: Reason, list: usize) -> Vec<Example> {
+    let Some(list) = tallies.examples.get(list) else { return Vec::new() };
+    let mut found: Vec<_> = list.iter().filter(|((of, _), _)| *of == reason).collect();
+    found.sort_by_key(|((_, format), _)| *format);
+    found.into_iter().flat_map(|(_, examples)| examples.iter().cloned()).collect()
+}
+
+/// A share of all records, to six digits.
+#[must_use]
+pub fn share(count: u64, of: u64) -> f64 {
+    (count as f64 / of.max(1) as f64 * 1e6).round() / 1e6
+}
+
+type RowParts = (u64, u64, Option<(Place, Place)>, Vec<Example>);
+
+fn of_counts(counts: &Counts) -> RowParts {
+    (counts.rejected, counts.bytes, counts.span, Vec::new())
+}
+
+fn table_of<R: Default>(tallies: &Tallies, table: &table::Table<R>, parts: impl Fn(&R) -> RowParts) -> Table {
+    let ranked = table.ranked();
+    let others = ranked.iter().skip(ROWS_MAX).map(|row| row.count).sum();
+    let rows = ranked.into_iter().take(ROWS_MAX).map(|row| {
+        let (rejected, bytes, span, examples) = parts(&row.more);
+        TableRow {
+            key: row.text.split(COLUMN).map(ToOwned::to_owned).collect(),
+            records: row.count,
+            error: row.error,
+            rejected,
+            bytes,
+            first: span.map(|(first, _)| tallies.place(first)),
+            last: span.map(|(_, last)| tallies.place(last)),
+            examples,
+        }
+    });
+    Table {
+        keys: table.len() as u64,
+        exact: table.is_exact(),
+        error_max: table.error_max(),
+        rows: rows.collect(),
+        others,
+    }
+}
+
+/// A table of rejects: every record of it is one.
+fn rejects(tallies: &Tallies, table: &table::Table<RejectCounts>) -> Table {
+    let mut table = table_of(tallies, table, |more| (0, 0, more.span, more.examples.clone()));
+    for row in &mut table.rows {
+        row.rejected = row.records;
+    }
+    table
+}
+
+fn hours(tallies: &Tallies) -> Hours {
+    let mut rows: Vec<_> = tallies.hours.iter().collect();
+    rows.sort_by_key(|(hour, _)| **hour);
+    let rows = rows.into_iter().map(|(hour, tally)| HourRow {
+        hour: Timestamp::from_secs(hour * 3600).to_rfc3339(),
+        records: tally.records,
+        rejected: tally.rejected,
+    });
+    Hours { rows: rows.collect(), others: tallies.hours_others }
+}
+
+fn latency(tallies: &Tallies) -> Option<Distribution> {
+    let basis = match tallies.stamps {
+        [false, false] => return None,
+        [true, false] => "the broker's stamp of appending",
+        [false, true] => "the producer's stamp of creating",
+        [true, true] => "stamps of broker and producers, mixed",
+    };
+    Some(distribution(&tallies.latency, "ms", Some(basis), tallies.latency_negative))
+}
+
+fn distribution(histogram: &Histogram<u64>, unit: &str, basis: Option<&str>, negative: u64) -> Distribution {
+    let quantile = |quantile: f64| histogram.value_at_quantile(quantile);
+    let mut classes = Vec::new();
+    let mut from = 0;
+    for power in 0..41 {
+        let to = 1_u64 << power;
+        let count = if from < to { histogram.count_between(from + 1, to) } else { 0 };
+        if count > 0 {
+            classes.push((to, count));
+        }
+        from = to;
+    }
+    let is_empty = histogram.is_empty();
+    Distribution {
+        unit: unit.to_owned(),
+        basis: basis.map(ToOwned::to_owned),
+        count: histogram.len(),
+        negative,
+        min: if is_empty { 0 } else { histogram.min() },
+        mean: histogram.mean() as u64,
+        p50: quantile(0.5),
+        p90: quantile(0.9),
+        p99: quantile(0.99),
+        p999: quantile(0.999),
+        max: histogram.max(),
+        classes,
+    }
+}
+
+fn repeats(tallies: &mut Tallies) -> Repeats {
+    let (bursts, burst_repeats) = tallies.bursts.totals();
+    let largest = tallies.bursts.largest().to_vec();
+    let tallies = &*tallies;
+    let of = |reason: Reason| -> u64 {
+        let count = |counts: &[Vec<u64>]| -> u64 { counts.get(reason as usize).into_iter().flatten().sum() };
+        count(&tallies.reasons) + count(&tallies.warnings)
+    };
+    let rows = tallies.repeats.iter().map(|repeat| RepeatRow {
+        reason: repeat.reason.code().to_owned(),
+        sender: repeat.sender.as_deref().map(ToOwned::to_owned),
+        format: repeat.format.map(|format| format_name(tallies, usize::from(format))),
+        first: repeat.first.map(|place| tallies.place(place)),
+        again: tallies.place(repeat.again),
+    });
+    Repeats {
+        duplicates: of(Reason::Duplicate),
+        conflicts: of(Reason::IdConflict),
+        rows: rows.collect(),
+        bursts,
+        burst_repeats,
+        largest: largest
+            .iter()
+            .map(|burst| BurstRow {
+                repeats: burst.repeats,
+                records: burst.records,
+                from: tallies.place(burst.from),
+                to: tallies.place(burst.to),
+            })
+            .collect(),
+    }
+}
+
+fn skew(tallies: &Tallies) -> Vec<SkewRow> {
+    let mut rows: Vec<SkewRow> = tallies
+        .senders
+        .rows()
+        .filter(|row| row.more.deviations.is_off())
+        .map(|row| {
+            let deviations = &row.more.deviations;
+            SkewRow {
+                sender: row.text.to_string(),
+                samples: deviations.count(),
+                typical: typical(deviations.typical_s()),
+                mean_s: deviations.mean_s(),
+            }
+        })
+        .collect();
+    rows.sort_by(|a, b| b.samples.cmp(&a.samples).then_with(|| a.sender.cmp(&b.sender)));
+    rows.truncate(ROWS_MAX);
+    rows
+}
+
+fn typical(bounds: (Option<i64>, Option<i64>)) -> String {
+    match bounds {
+        (Some(from), Some(to)) if from >= 0 => format!("{from} to {to} s ahead"),
+        (Some(from), Some(to)) if to <= 0 => format!("{} to {} s behind", -to, -from),
+        (Some(from), None) => format!("more than {from} s ahead"),
+        (None, Some(to)) => format!("more than {} s behind", -to),
+        _ => "right".to_owned(),
+    }
+}
+
+fn sequences(tallies: &Tallies, state: &State) -> Sequences {
+    let of = |reasons: &[Reason]| -> u64 {
+        let count = |reason: &Reason| -> u64 {
+            [&tallies.reasons, &tallies.warnings]
+                .iter()
+                .filter_map(|counts| counts.get(*reason as usize))
+                .flatten()
+                .sum()
+        };
+        reasons.iter().map(count).sum()
+    };
+    let progress = state.ledger().progress();
+    let places = |wanted: fn(&Entry) -> bool| -> Vec<String> {
+        let mut places: Vec<Place> = state
+            .ledger()
+            .shelf()
+            .iter()
+            .filter(|(_, (entry, _))| wanted(entry))
+            .filter_map(|((_, identity), _)| tallies.places.find(identity))
+            .collect();
+        places.sort_unstable();
+        places.into_iter().take(OPEN_MAX).map(|place| tallies.place(place)).collect()
+    };
+    Sequences {
+        broken_parents: of(&[Reason::BadParent]),
+        over_the_limit: of(&[Reason::CycleLimit, Reason::CircuitOpen, Reason::IterationLimit]),
+        responses_without_request: of(&[Reason::Correlation]),
+        work_opened: progress.work_opened,
+        work_closed: progress.work_closed,
+        requests: progress.requests,
+        answered: progress.answered,
+        open_work: places(|entry| matches!(entry, Entry::AghWork(work) if !work.state.is_terminal())),
+        unanswered: places(|entry| matches!(entry, Entry::AlfredRequest(request) if !request.answered)),
+    }
+}
+
+fn drift(tallies: &Tallies, change: &Change) -> DriftRow {
+    DriftRow {
+        format: format_name(tallies, usize::from(change.format)),
+        member: change.pointer.clone(),
+        change: if change.appeared { "appears" } else { "vanishes" }.to_owned(),
+        records: change.records,
+        without: change.without,
+        share: (change.share * 1e6).round() / 1e6,
+        place: tallies.place(change.place),
+    }
+}
+
+fn limits(tallies: &Tallies, state: &State) -> Limits {
+    let notes = state.notes();
+    Limits {
+        places_forgotten: tallies.places.forgotten(),
+        shapes_unlisted: tallies.shapes.unlisted(),
+        ids_evicted: notes.ids_evicted,
+        ledger_evicted: notes.entries_evicted,
+        notes: Vec::new(),
+    }
+}

@@ -1,0 +1,464 @@
+//! Everything that an audit counts, in bounded memory, in the order of reading.
+//!
+//! [`Tallies::add`] takes batches as they come from the gate: one thread, in the reader's order, so that every count,
+//! sketch and example is the same with any number of workers. The usual record costs a handful of look-ups by hashes that
+//! its worker made; texts are made when a key is new, examples for the first few records of each kind.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use hdrhistogram::Histogram;
+
+use super::bursts::{Bursts, Run};
+use super::drift::Shapes;
+use super::evidence::Chain;
+use super::examples::{Example, Explainer};
+use super::places::{Place, Places};
+use super::shown::text_at;
+use super::skew::{Deviations, Reference};
+use super::table::{Table, both};
+use crate::formats::labels::{Label, LabelKind, Labels};
+use crate::formats::{Facts, Lifecycle};
+use crate::judge::{Payload, Rules};
+use crate::kafka::{Message, RecordTime};
+use crate::pipeline::batch::{Batch, Outcome, Partition, Payloads};
+use crate::tape::Parser;
+use crate::verdict::{Reason, Verdict};
+
+/// LIMIT: keys of each table that are counted exactly; beyond it the heavy ones stay, with a stated error.
+pub const KEYS_MAX: usize = 64 * 1024;
+/// LIMIT: hours that are told apart, a little more than two years.
+const HOURS_MAX: usize = 20_000;
+/// Sizes and latencies are kept within one percent, up to this.
+const VALUE_MAX: u64 = 1 << 40;
+
+/// What is counted of a key besides its records.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Rejected records.
+    pub rejected: u64,
+    /// Payload bytes.
+    pub bytes: u64,
+    /// First and last place.
+    pub span: Option<(Place, Place)>,
+}
+
+impl Counts {
+    fn add(&mut self, at: Place, bytes: u64, verdict: Verdict) {
+        self.rejected += u64::from(!verdict.is_accept());
+        self.bytes += bytes;
+        self.span.get_or_insert((at, at)).1 = at;
+    }
+}
+
+/// What is counted of a sender.
+#[derive(Debug, Default)]
+pub struct SenderCounts {
+    /// As of any key.
+    pub counts: Counts,
+    /// How far its clock is off.
+    pub deviations: Deviations,
+}
+
+/// What is counted of rejects with one key.
+#[derive(Debug, Default)]
+pub struct RejectCounts {
+    /// First and last place.
+    pub span: Option<(Place, Place)>,
+    /// Some of them.
+    pub examples: Vec<Example>,
+}
+
+/// One input, as far as it has come.
+pub struct InputTally {
+    /// Path, or topic and partition.
+    pub name: Arc<str>,
+    /// Whether it is a partition.
+    pub is_partition: bool,
+    /// The digests.
+    pub chain: Chain,
+    /// Records.
+    pub records: u64,
+    /// Of them rejected.
+    pub rejected: u64,
+    /// Payload bytes.
+    pub bytes: u64,
+    /// First and last position.
+    pub span: Option<(u64, u64)>,
+    reference: Reference,
+    pub(super) run: Run,
+}
+
+/// A repetition with both places.
+#[derive(Clone, Debug)]
+pub struct Repeat {
+    /// `Duplicate` or `IdConflict`.
+    pub reason: Reason,
+    /// The sender.
+    pub sender: Option<Box<str>>,
+    /// The format.
+    pub format: Option<u8>,
+    /// Where the identity was first, if that is known.
+    pub first: Option<Place>,
+    /// Where it is again.
+    pub again: Place,
+}
+
+/// Examples by reason and format.
+pub type ExamplesByReason = HashMap<(Reason, Option<u8>), Vec<Example>>;
+
+/// Records of one hour.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HourTally {
+    /// All.
+    pub records: u64,
+    /// Rejected ones.
+    pub rejected: u64,
+}
+
+/// Everything.
+pub struct Tallies {
+    pub(super) rules: Arc<Rules>,
+    names: Vec<Arc<str>>,
+    /// The inputs that records came from, in the order in which they began.
+    pub inputs: Vec<InputTally>,
+    input_of: HashMap<Partition, u32>,
+    /// By verdict.
+    pub verdicts: crate::pipeline::Tally,
+    /// Records, rejects and bytes by format; one more for records without one.
+    pub formats: Vec<[u64; 3]>,
+    /// Rejects by reason, then format; the last column has no format.
+    pub reasons: Vec<Vec<u64>>,
+    /// Accepted records that break a rule which only warns, by reason and format.
+    pub warnings: Vec<Vec<u64>>,
+    /// Accepted records without effect.
+    pub ignored: u64,
+    /// Examples by reason; of warnings in the second list.
+    pub examples: [ExamplesByReason; 2],
+    /// By sender.
+    pub senders: Table<SenderCounts>,
+    /// By sender and receiver.
+    pub pairs: Table<Counts>,
+    /// By subject.
+    pub subjects: Table<Counts>,
+    /// By tenant.
+    pub tenants: Table<Counts>,
+    /// Rejects by sender and reason.
+    pub sender_reasons: Table<RejectCounts>,
+    /// Failed credentials by sender, key and reason.
+    pub signatures: Table<RejectCounts>,
+    /// Agents that no registry knows.
+    pub unknown_agents: Table<RejectCounts>,
+    pub(super) sender_examples: usize,
+    /// By hour of sending.
+    pub hours: HashMap<i64, HourTally>,
+    /// Records of hours past the limit.
+    pub hours_others: u64,
+    /// Records without a time.
+    pub without_time: u64,
+    /// Payload bytes.
+    pub sizes: Histogram<u64>,
+    /// From sending to the log's stamp, in milliseconds.
+    pub latency: Histogram<u64>,
+    /// Records that were sent after they were logged, by their own account.
+    pub latency_negative: u64,
+    /// Whether stamps are the broker's, and whether any are the producer's.
+    pub stamps: [bool; 2],
+    /// First places of identities.
+    pub places: Places,
+    /// Some repetitions.
+    pub repeats: Vec<Repeat>,
+    /// Bursts of them.
+    pub bursts: Bursts,
+    /// Sets of members.
+    pub shapes: Shapes,
+    parser: Parser,
+    pub(super) explainer: Explainer,
+}
+
+/// One record on its way through the tallies.
+pub(super) struct Seen<'b> {
+    pub(super) batch: &'b Batch,
+    pub(super) index: usize,
+    pub(super) place: Place,
+    pub(super) payload: Payload<'b>,
+    pub(super) bytes: &'b [u8],
+    pub(super) labels: Labels,
+    pub(super) outcome: Outcome,
+    pub(super) facts: Option<&'b Facts>,
+}
+
+impl Tallies {
+    /// Nothing was seen yet. `names` are those of the files, by their numbers.
+    #[must_use]
+    pub fn new(rules: Arc<Rules>, names: &[String]) -> Self {
+        let formats = rules.formats().len() + 1;
+        let by_reason = || vec![vec![0; formats]; Reason::ALL.len() + 1];
+        let histogram = || {
+            Histogram::new_with_bounds(1, VALUE_MAX, 2)
+                .unwrap_or_else(|_| unreachable!("the bounds are constants that every audit creates"))
+        };
+        Self {
+            names: names.iter().map(|name| super::shown::shown(name, NAME_CHARS_MAX).into()).collect(),
+            inputs: Vec::new(),
+            input_of: HashMap::new(),
+            verdicts: crate::pipeline::Tally::default(),
+            formats: vec![[0; 3]; formats],
+            reasons: by_reason(),
+            warnings: by_reason(),
+            ignored: 0,
+            examples: [HashMap::new(), HashMap::new()],
+            senders: Table::new(KEYS_MAX),
+            pairs: Table::new(KEYS_MAX),
+            subjects: Table::new(KEYS_MAX),
+            tenants: Table::new(KEYS_MAX),
+            sender_reasons: Table::new(KEYS_MAX),
+            signatures: Table::new(KEYS_MAX),
+            unknown_agents: Table::new(KEYS_MAX),
+            sender_examples: 0,
+            hours: HashMap::new(),
+            hours_others: 0,
+            without_time: 0,
+            sizes: histogram(),
+            latency: histogram(),
+            latency_negative: 0,
+            stamps: [false; 2],
+            places: Places::default(),
+            repeats: Vec::new(),
+            bursts: Bursts::default(),
+            shapes: Shapes::default(),
+            parser: Parser::new(usize::from(rules.limits().depth_max)),
+            explainer: Explainer::new(&rules),
+            rules,
+        }
+    }
+
+    /// Counts a batch that passed the gate.
+    pub fn add(&mut self, batch: &Batch) {
+        let input = self.input(batch);
+        let mut facts = batch.facts.iter();
+        for (index, (outcome, labels)) in batch.outcomes.iter().zip(&batch.labels).enumerate() {
+            let payload = batch.payloads.payload(index);
+            let bytes = match payload {
+                Payload::Bytes(bytes) => bytes,
+                Payload::Tombstone | Payload::Oversized => &[],
+            };
+            let place = Place { input, position: position(&batch.payloads, index) };
+            let facts = if labels.holds { facts.next() } else { None };
+            self.record(&Seen {
+                batch,
+                index,
+                place,
+                payload,
+                bytes,
+                labels: *labels,
+                outcome: *outcome,
+                facts,
+            });
+        }
+        self.places.settle();
+    }
+
+    /// The number of a batch's input in the report.
+    fn input(&mut self, batch: &Batch) -> u32 {
+        let Self { inputs, input_of, names, .. } = self;
+        *input_of.entry(batch.partition).or_insert_with(|| {
+            let (name, is_partition): (Arc<str>, bool) = match &batch.payloads {
+                Payloads::Block(_) => {
+                    (names.get(batch.partition.0 as usize).cloned().unwrap_or_else(|| "?".into()), false)
+                }
+                payloads => {
+                    let name = payloads.messages().first().map(|message| {
+                        let topic = super::shown::shown(&message.topic(), NAME_CHARS_MAX);
+                        format!("{topic}/{}", message.partition())
+                    });
+                    (name.unwrap_or_default().into(), true)
+                }
+            };
+            inputs.push(InputTally {
+                name,
+                is_partition,
+                chain: Chain::new(is_partition),
+                records: 0,
+                rejected: 0,
+                bytes: 0,
+                span: None,
+                reference: Reference::default(),
+                run: Run::default(),
+            });
+            (inputs.len() - 1) as u32
+        })
+    }
+
+    fn record(&mut self, seen: &Seen<'_>) {
+        let Seen { place, labels, outcome, .. } = seen;
+        let (verdict, bytes) = (outcome.verdict, seen.bytes.len() as u64);
+        self.verdicts.count(verdict, seen.bytes.len());
+        let rejected = u64::from(!verdict.is_accept());
+        let Some(input) = self.inputs.get_mut(place.input as usize) else { return };
+        input.chain.add(place.position, seen.payload, labels.content, verdict);
+        input.records += 1;
+        input.rejected += rejected;
+        input.bytes += bytes;
+        input.span.get_or_insert((place.position, 0)).1 = place.position;
+        let column = verdict.format.map_or(self.formats.len() - 1, |format| usize::from(format.0));
+        if let Some([records, rejects, sum]) = self.formats.get_mut(column) {
+            *records += 1;
+            *rejects += rejected;
+            *sum += bytes;
+        }
+        self.sizes.saturating_record(bytes.max(1));
+        let deviation = self.time(seen, rejected);
+        self.by_label(seen, deviation);
+        if labels.shape != 0
+            && let Some(format) = verdict.format
+        {
+            self.shapes.add(labels.shape, format.0, *place, seen.bytes, &mut self.parser);
+        }
+        if let Some(facts) = seen.facts {
+            self.remember(facts, *place, verdict);
+        }
+        self.ignored += u64::from(verdict.ignored && verdict.is_accept());
+        if let Some(reason) = verdict.reason {
+            self.rejected(seen, reason, column);
+        } else if let Some(reason) = verdict.warned {
+            self.warned(seen, reason, column);
+        }
+    }
+
+    /// Hour, latency, and how far the sender's clock is off, in microseconds.
+    fn time(&mut self, seen: &Seen<'_>, rejected: u64) -> Option<i64> {
+        let stamp = seen.batch.payloads.messages().get(seen.index).map(Message::time);
+        let stamp = match stamp {
+            Some(RecordTime::Append(millis)) => {
+                self.stamps[0] = true;
+                Some(millis)
+            }
+            Some(RecordTime::Create(millis)) => {
+                self.stamps[1] = true;
+                Some(millis)
+            }
+            _ => None,
+        };
+        let sent = seen.labels.sent.map(crate::clock::Timestamp::micros);
+        let Some(time) = sent.or(stamp.map(|millis| millis.saturating_mul(1000))) else {
+            self.without_time += 1;
+            return None;
+        };
+        let hour = time.div_euclid(3_600_000_000);
+        if self.hours.len() < HOURS_MAX || self.hours.contains_key(&hour) {
+            let tally = self.hours.entry(hour).or_default();
+            tally.records += 1;
+            tally.rejected += rejected;
+        } else {
+            self.hours_others += 1;
+        }
+        let sent = sent?;
+        let reference = match stamp {
+            Some(millis) => {
+                let latency = millis.saturating_sub(sent.div_euclid(1000));
+                if latency < 0 {
+                    self.latency_negative += 1;
+                } else {
+                    self.latency.saturating_record((latency as u64).max(1));
+                }
+                Some(millis.saturating_mul(1000))
+            }
+            None => self.inputs.get_mut(seen.place.input as usize)?.reference.compare(sent),
+        };
+        reference.map(|reference| sent.saturating_sub(reference))
+    }
+
+    fn by_label(&mut self, seen: &Seen<'_>, deviation: Option<i64>) {
+        let Seen { place, bytes, labels, outcome, .. } = seen;
+        let (verdict, len) = (outcome.verdict, bytes.len() as u64);
+        let text = |label: Label| text_at(bytes, label.start).into_boxed_str();
+        let (sender, receiver) = (labels.text(LabelKind::Sender), labels.text(LabelKind::Receiver));
+        if sender.is_there() {
+            let row = self.senders.add(sender.hash, || text(sender));
+            row.counts.add(*place, len, verdict);
+            if let Some(deviation) = deviation {
+                row.deviations.add(deviation);
+            }
+            if receiver.is_there() {
+                let key = both(sender.hash, receiver.hash);
+                let row = self.pairs.add(key, || joined(&[&text(sender), &text(receiver)]));
+                row.add(*place, len, verdict);
+            }
+        }
+        let (subject, tenant) = (labels.text(LabelKind::Subject), labels.text(LabelKind::Tenant));
+        if subject.is_there() {
+            self.subjects.add(subject.hash, || text(subject)).add(*place, len, verdict);
+        }
+        if tenant.is_there() {
+            self.tenants.add(tenant.hash, || text(tenant)).add(*place, len, verdict);
+        }
+    }
+
+    /// First places: of messages, of work, of requests.
+    fn remember(&mut self, facts: &Facts, place: Place, verdict: Verdict) {
+        if let Some(identity) = facts.identity.filter(|_| verdict.is_accept() || facts.burns) {
+            self.places.insert(identity, place);
+        }
+        if !verdict.is_accept() {
+            return;
+        }
+        match &facts.lifecycle {
+            Lifecycle::Agh(message) => self.places.insert(message.work, place),
+            Lifecycle::Alfred(message) => self.places.insert(message.request, place),
+            _ => {}
+        }
+    }
+
+    /// A place as people read it: `file:line` or `topic/partition/offset`.
+    #[must_use]
+    pub fn place(&self, place: Place) -> String {
+        match self.inputs.get(place.input as usize) {
+            Some(input) if input.is_partition => format!("{}/{}", input.name, place.position),
+            Some(input) => format!("{}:{}", input.name, place.position),
+            None => "?".to_owned(),
+        }
+    }
+
+    /// Nothing more comes.
+    pub fn end(&mut self) {
+        for input in &mut self.inputs {
+            self.bursts.end(&mut input.run);
+        }
+    }
+
+    /// The rules that records were judged by.
+    #[must_use]
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// The name of a file.
+    #[must_use]
+    pub fn file_name(&self, file: u32) -> &str {
+        self.names.get(file as usize).map_or("?", |name| name)
+    }
+
+    /// The input of a file, if a record of it was seen.
+    #[must_use]
+    pub fn input_of(&self, partition: Partition) -> Option<usize> {
+        self.input_of.get(&partition).map(|input| *input as usize)
+    }
+}
+
+/// LIMIT: characters of an input's name that are shown.
+const NAME_CHARS_MAX: usize = 400;
+
+/// Keys of several columns are one text; nothing that is shown holds this character.
+pub const COLUMN: char = '\u{1f}';
+
+pub(super) fn joined(columns: &[&str]) -> Box<str> {
+    columns.join(&COLUMN.to_string()).into_boxed_str()
+}
+
+fn position(payloads: &Payloads, index: usize) -> u64 {
+    match payloads {
+        Payloads::Block(block) => block.spans.get(index).map_or(0, |span| span.line),
+        _ => payloads.offset(index).max(0).cast_unsigned(),
+    }
+}

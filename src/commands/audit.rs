@@ -1,0 +1,293 @@
+//! `tollgate audit`: judges stored traffic and reports what was found.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use anyhow::{Context as _, anyhow};
+
+use super::{
+    Ended, Failure, audit_progress, compile_rules, coverage, load_config, memory, stop_on_signals, usage,
+};
+use crate::audit::report::{Report, RulesUsed, Run, Scope};
+use crate::audit::sign::{self, Key, SignError};
+use crate::audit::summary::{self, Context};
+use crate::audit::{self, AuditSink, Sampled, Tallies, html, lines, text, verify};
+use crate::cli::Audit;
+use crate::clock::{self, Timestamp};
+use crate::config::{ClockChoice, Config};
+use crate::files::{self, BytesRead, Input, Target};
+use crate::judge::Rules;
+use crate::pipeline::file_ends::{FileSink, FileSource, FilesDone, ReadFailures};
+use crate::pipeline::stop::Stop;
+use crate::pipeline::{self, Meters, Setup};
+use crate::state::State;
+
+/// What an audit is asked to do: by the command line, or by a report that is verified.
+struct Task {
+    paths: Vec<PathBuf>,
+    /// `None`: each record's own time.
+    as_of: Option<Timestamp>,
+    sample_one_in: u64,
+}
+
+pub(super) fn run(args: &Audit) -> Result<Ended, Failure> {
+    let mut config = load_config(args.config.as_deref())?;
+    if let Some(format) = &args.format {
+        config.rules.format.clone_from(format);
+    }
+    if let Some(profile) = args.profile {
+        config.rules.profile = profile;
+    }
+    if let Some(workers) = args.workers {
+        config.pipeline.workers = workers;
+    }
+    // What the command line says does not stand in the file.
+    let file = args.config.as_deref().filter(|_| args.format.is_none());
+    let key = args.sign_key.as_deref().map(read_key).transpose()?;
+    if let Some(report) = &args.verify {
+        return verify(args, &mut config, file, report);
+    }
+    if args.paths.is_empty() {
+        return Err(usage(anyhow!("say what to audit: files or directories")));
+    }
+    let as_of = as_of(args, &config);
+    let task = Task { paths: args.paths.clone(), as_of, sample_one_in: args.sample.unwrap_or(1) };
+    let rules = Arc::new(compile_rules(&config, file)?);
+    coverage::tell(&rules, config.rules.profile)?;
+    let (mut report, failures) = audit(args, &config, &rules, &task)?;
+    if let Some(key) = key {
+        let unsigned = serde_json::to_vec(&report)?;
+        report.signature = Some(key.sign(&unsigned).map_err(usage)?);
+    }
+    write_out(args, &report)?;
+    show(args, &report)?;
+    failures.into_result()?;
+    let broken: Vec<_> = args.fail_on.iter().filter_map(|threshold| threshold.broken_by(&report)).collect();
+    for text in &broken {
+        tracing::error!("--fail-on {text}");
+    }
+    Ok(if broken.is_empty() { Ended::Well } else { Ended::Findings })
+}
+
+/// One instant for the whole audit, to the second so that a report can say it, unless each record has its own.
+fn as_of(args: &Audit, config: &Config) -> Option<Timestamp> {
+    let by_record = match args.clock.as_deref() {
+        Some(clock) => clock == "record",
+        None => config.rules.clock == ClockChoice::Record,
+    };
+    match args.as_of {
+        None if by_record => None,
+        None => Some(Timestamp::from_secs(clock::wall().secs())),
+        given => given,
+    }
+}
+
+/// Runs the audit and makes the report.
+fn audit(
+    args: &Audit,
+    config: &Config,
+    rules: &Arc<Rules>,
+    task: &Task,
+) -> Result<(Report, ReadFailures), Failure> {
+    let stop = stop_on_signals(config.pipeline.stop_deadline_ms)?;
+    let continued = args.state.as_deref().is_some_and(Path::exists);
+    let state = memory::open_with(args.state.as_deref(), audit::settings(config))?;
+    let (failures, done, count) = (ReadFailures::default(), FilesDone::default(), BytesRead::default());
+    let mut config = config.clone();
+    if task.as_of.is_none() {
+        config.rules.clock = ClockChoice::Record;
+    }
+    let inputs: Vec<_> = task.paths.iter().map(|path| Input::from_argument(path)).collect();
+    let source = FileSource::open(&inputs, &config, rules, task.as_of, failures.clone(), &stop)?;
+    let split = split(args, &source)?;
+    let bytes_total = audit_progress::stored_bytes(source.paths());
+    let tallies = Arc::new(Mutex::new(Tallies::new(Arc::clone(rules), &source.names())));
+    let source = source.with_digests(BytesRead::clone(&count), done.clone());
+    let (started, began) = (clock::wall(), Instant::now());
+    let sink = AuditSink::new(Arc::clone(&tallies), split);
+    drive(
+        &config,
+        rules,
+        &state,
+        &stop,
+        (Sampled::new(source, task.sample_one_in), sink),
+        (&count, bytes_total),
+    )?;
+    memory::save(args.state.as_deref(), &state)?;
+    let context = Context {
+        scope: scope(&stop, task, continued, &failures),
+        rules: rules_used(&config, rules, task),
+        files: done.take(),
+        run: Run {
+            started: started.to_rfc3339(),
+            seconds: (began.elapsed().as_secs_f64() * 1e3).round() / 1e3,
+            workers: pipeline::workers(&config.pipeline) as u64,
+        },
+    };
+    let mut tallies = tallies.lock().unwrap_or_else(PoisonError::into_inner);
+    let state = state.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok((summary::report(&mut tallies, &state, context), failures))
+}
+
+/// The pipeline, with whatever shows its progress.
+fn drive<S: pipeline::Source>(
+    config: &Config,
+    rules: &Arc<Rules>,
+    state: &Mutex<State>,
+    stop: &Arc<Stop>,
+    (source, sink): (S, AuditSink),
+    (count, bytes_total): (&BytesRead, Option<u64>),
+) -> Result<(), Failure> {
+    let meters = Meters::default();
+    let setup = Setup { rules: Arc::clone(rules), state, pipeline: &config.pipeline, stop, meters: &meters };
+    let ended = Stop::default();
+    std::thread::scope(|scope| {
+        scope.spawn(|| audit_progress::show(&meters, count, bytes_total, &ended));
+        let summary = pipeline::run(&setup, source, sink, |_| {});
+        ended.ask();
+        summary
+    })?;
+    Ok(())
+}
+
+/// The files that accepted and rejected records go to.
+fn split(args: &Audit, source: &FileSource) -> Result<Option<FileSink>, Failure> {
+    let accepted = args.accepted.as_deref().map(Target::from_argument);
+    let rejected = args.rejected.as_deref().map(Target::from_argument);
+    let outputs: Vec<_> = [&accepted, &rejected].into_iter().flatten().cloned().collect();
+    files::check_distinct(&outputs, source.paths()).map_err(usage)?;
+    if outputs.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(FileSink::create(accepted.as_ref(), rejected.as_ref(), source.names())?))
+}
+
+fn scope(stop: &Stop, task: &Task, continued: bool, failures: &ReadFailures) -> Scope {
+    let because = if stop.is_asked() {
+        Some("the audit was stopped before the end of its input".to_owned())
+    } else if failures.is_empty() {
+        None
+    } else {
+        Some("some inputs could not be read whole".to_owned())
+    };
+    Scope {
+        complete: because.is_none(),
+        incomplete_because: because,
+        sample_one_in: Some(task.sample_one_in).filter(|one_in| *one_in > 1),
+        continued,
+    }
+}
+
+fn rules_used(config: &Config, rules: &Rules, task: &Task) -> RulesUsed {
+    let unchecked = rules.lacks().iter().map(|lack| format!("{}: {}", lack.family, lack.rule)).collect();
+    RulesUsed {
+        hash: rules.hash().to_owned(),
+        profile: config.rules.profile.name().to_owned(),
+        format: config.rules.format.clone(),
+        clock: task.as_of.map_or_else(|| "record".to_owned(), Timestamp::to_rfc3339),
+        unchecked,
+    }
+}
+
+/// Writes the report in all its forms.
+fn write_out(args: &Audit, report: &Report) -> Result<(), Failure> {
+    let Some(dir) = &args.out else { return Ok(()) };
+    let context = || format!("--out {}", dir.display());
+    std::fs::create_dir_all(dir).with_context(context)?;
+    let json = format!("{}\n", serde_json::to_string_pretty(report)?);
+    let forms = [
+        ("report.json", json),
+        ("report.html", html::render(report)),
+        ("findings.ndjson", lines::ndjson(report)),
+        ("findings.csv", lines::csv(report)),
+    ];
+    for (name, content) in forms {
+        std::fs::write(dir.join(name), content).with_context(context)?;
+    }
+    Ok(())
+}
+
+fn show(args: &Audit, report: &Report) -> Result<(), Failure> {
+    // With records on standard output, the report must not stand among them.
+    if [&args.accepted, &args.rejected].into_iter().flatten().any(|path| path.as_os_str() == "-") {
+        return Ok(());
+    }
+    let mut out = std::io::stdout();
+    if args.json {
+        writeln!(out, "{}", serde_json::to_string(report)?)?;
+        return Ok(());
+    }
+    let is_terminal = out.is_terminal();
+    let width = if is_terminal { usize::from(console::Term::stdout().size().1) } else { 100 };
+    let colours = is_terminal && std::env::var_os("NO_COLOR").is_none();
+    write!(out, "{}", text::render(report, text::Style { width, colours }))?;
+    if let Some(dir) = &args.out {
+        writeln!(out, "report {}", dir.join("report.html").display())?;
+    }
+    Ok(())
+}
+
+/// Runs the audit of a report again, and compares.
+fn verify(args: &Audit, config: &mut Config, file: Option<&Path>, path: &Path) -> Result<Ended, Failure> {
+    let context = || format!("--verify {}", path.display());
+    let bytes = std::fs::read(path).with_context(context).map_err(usage)?;
+    let before: Report = serde_json::from_slice(&bytes).with_context(context).map_err(usage)?;
+    let mut out = std::io::stdout();
+    match check_signature(args, &bytes, &before)? {
+        Ok(said) => writeln!(out, "{said}")?,
+        Err(wrong) => {
+            writeln!(out, "signature: {wrong}")?;
+            return Ok(Ended::Findings);
+        }
+    }
+    if !before.scope.complete {
+        return Err(usage(anyhow!("{}: a partial report cannot be run again", context())));
+    }
+    if args.format.is_none() {
+        config.rules.format.clone_from(&before.rules.format);
+    }
+    let as_of = match before.rules.clock.as_str() {
+        "record" => None,
+        time => Some(
+            Timestamp::from_rfc3339(time).ok_or_else(|| usage(anyhow!("{}: clock `{time}`", context())))?,
+        ),
+    };
+    let of_report = || before.inputs.iter().map(|input| PathBuf::from(&input.name)).collect();
+    let paths = if args.paths.is_empty() { of_report() } else { args.paths.clone() };
+    let task = Task { paths, as_of, sample_one_in: before.scope.sample_one_in.unwrap_or(1) };
+    let rules = Arc::new(compile_rules(config, file)?);
+    let (now, _) = audit(args, config, &rules, &task)?;
+    let differences = verify::differences(&before, &now);
+    for difference in &differences {
+        writeln!(out, "{difference}")?;
+    }
+    if differences.is_empty() {
+        writeln!(out, "the same: {} records, digest {}", now.totals.records, now.digest)?;
+    }
+    Ok(if differences.is_empty() { Ended::Well } else { Ended::Findings })
+}
+
+/// What is to be said of the signature: well, or what is wrong with it.
+fn check_signature(
+    args: &Audit,
+    bytes: &[u8],
+    report: &Report,
+) -> Result<Result<String, SignError>, Failure> {
+    let trusted = args.trusted_key.as_deref().map(read_key).transpose()?;
+    let Some(signature) = &report.signature else {
+        let said = "the report is not signed".to_owned();
+        return Ok(if trusted.is_some() { Err(SignError::Unsigned) } else { Ok(said) });
+    };
+    Ok(sign::verify(bytes, signature, trusted.as_ref()).map(|fingerprint| {
+        let whose = if trusted.is_some() { "the trusted key" } else { "a key that nobody vouched for" };
+        format!("signed with {whose}: {fingerprint}")
+    }))
+}
+
+fn read_key(path: &Path) -> Result<Key, Failure> {
+    let context = || path.display().to_string();
+    let file = zeroize::Zeroizing::new(std::fs::read(path).with_context(context).map_err(usage)?);
+    Key::read(&file).with_context(context).map_err(usage)
+}

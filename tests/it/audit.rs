@@ -1,0 +1,484 @@
+//! `tollgate audit` as a user sees it: exact counts, findings, every form of the report, evidence.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::cli::{TempDir, tollgate};
+
+fn audit(args: &[&str]) -> Output {
+    tollgate().arg("audit").args(args).stdin(Stdio::null()).output().unwrap()
+}
+
+/// The report of an audit that ends well.
+fn report(args: &[&str]) -> Value {
+    let output = audit(&[args, &["--json"]].concat());
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn findings<'r>(report: &'r Value, kind: &str) -> Vec<&'r Value> {
+    report["findings"].as_array().unwrap().iter().filter(|finding| finding["kind"] == kind).collect()
+}
+
+fn agh(id: &str, from: &str, to: &str, ts: i64, more: &Value) -> Value {
+    let mut value = json!({"protocol": "agh-network/v0", "id": id, "workspace_id": "ws_a", "kind": "say",
+        "channel": "builders", "surface": "thread", "thread_id": "thread_abc", "from": from, "to": to, "ts": ts,
+        "body": {"text": "hi"}});
+    for (name, member) in more.as_object().unwrap() {
+        value[name] = member.clone();
+    }
+    value
+}
+
+fn alfred(number: u64, kind: &str, correlation: u64, from: &str, to: &str) -> Value {
+    json!({"envelope": {"metadata": {"id": format!("{number:08x}-0000-4000-8000-000000000000"), "version": "2.1.0",
+        "timestamp": "2026-03-03T12:00:00Z", "correlation_id": format!("{correlation:08x}-0000-4000-8000-000000000001")},
+        "routing": {"source": {"agent_id": from, "service_id": "s"}, "destination": {"agent_id": to, "service_id": "s"}},
+        "security": {"auth_token": "e30.e30.c2ln", "tenant_id": "tenant-9"}},
+        "message": {"type": kind, "intent": "ANALYSE", "payload": {"a": 1}, "status": "SUCCESS"}})
+}
+
+fn ndjson(lines: &[Value]) -> String {
+    lines.iter().fold(String::new(), |text, line| text + &line.to_string() + "\n")
+}
+
+/// A generated corpus with the right verdict of every record: every count of the report is compared, with one worker
+/// and with two, and the memory of the larger one is looked at.
+fn corpus_is_counted_exactly(records: u64, resident_bytes_max: Option<u64>) {
+    let dir = TempDir::new(&format!("audit-corpus-{records}"));
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let made = tollgate()
+        .args(["generate", "--records", &records.to_string(), "--mix", "configs/mixes/everything.toml"])
+        .args(["--out", &path("in.ndjson"), "--truth", &path("truth"), "--kit", &path("kit")])
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let mut truth: BTreeMap<(String, String), u64> = BTreeMap::new();
+    for line in BufReader::new(fs::File::open(path("truth")).unwrap()).lines() {
+        let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        let text = |name: &str| line[name].as_str().unwrap_or_default().to_owned();
+        *truth.entry((text("reason"), text("format"))).or_default() += 1;
+    }
+    let config = path("kit/tollgate.toml");
+    let reports = ["1", "2"].map(|workers| {
+        let args = [
+            &path("in.ndjson"),
+            "--config",
+            &config,
+            "--as-of",
+            "2026-03-03T12:00:00Z",
+            "--workers",
+            workers,
+            "--json",
+        ];
+        let child =
+            tollgate().arg("audit").args(args).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let (pid, watched) = (child.id(), resident_bytes_max.is_some());
+        let watch = std::thread::spawn(move || {
+            let mut most = 0;
+            while watched && let Some(resident) = resident_bytes(pid) {
+                most = most.max(resident);
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            most
+        });
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success());
+        let most = watch.join().unwrap();
+        if let Some(max) = resident_bytes_max {
+            eprintln!("{workers} workers: {} MB resident at most", most / 1_000_000);
+            assert!((1..max).contains(&most), "{workers} workers: {most} bytes resident");
+        }
+        let mut report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        report["run"].take();
+        report
+    });
+    assert!(reports[0] == reports[1], "reports with one and with two workers differ");
+    let report = &reports[0];
+    assert_eq!(report["totals"]["records"], records);
+    let accepted: u64 =
+        truth.iter().filter(|((reason, _), _)| reason.is_empty()).map(|(_, count)| count).sum();
+    assert_eq!(report["totals"]["accepted"], accepted);
+    let mut by_reason: BTreeMap<&str, u64> = BTreeMap::new();
+    for ((reason, _), count) in truth.iter().filter(|((reason, _), _)| !reason.is_empty()) {
+        *by_reason.entry(reason).or_default() += count;
+    }
+    let rows = report["reasons"].as_array().unwrap().iter();
+    let found: BTreeMap<&str, u64> =
+        rows.map(|row| (row["reason"].as_str().unwrap(), row["count"].as_u64().unwrap())).collect();
+    assert_eq!(found, by_reason);
+    let mut accepted_by_format: BTreeMap<&str, u64> = BTreeMap::new();
+    for ((_, format), count) in truth.iter().filter(|((reason, _), _)| reason.is_empty()) {
+        *accepted_by_format.entry(format).or_default() += count;
+    }
+    let mut found: BTreeMap<&str, u64> = BTreeMap::new();
+    for row in report["formats"].as_array().unwrap() {
+        let accepted = row["records"].as_u64().unwrap() - row["rejected"].as_u64().unwrap();
+        // The truth names the family of inputs and outputs.
+        let format = row["format"].as_str().unwrap();
+        let family = if format.starts_with("humaninloop") { "humaninloop" } else { format };
+        *found.entry(family).or_default() += accepted;
+    }
+    found.retain(|_, accepted| *accepted > 0);
+    assert_eq!(found, accepted_by_format);
+    let repeats = report["repeats"]["rows"].as_array().unwrap();
+    assert!(
+        repeats.len() > 20 && repeats.iter().all(|row| row["first"].is_string()),
+        "both places are known"
+    );
+}
+
+/// `None` when the process has ended.
+fn resident_bytes(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().trim_end_matches(" kB").trim().parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+#[test]
+fn counts_are_exact_and_nothing_depends_on_the_number_of_workers() {
+    corpus_is_counted_exactly(8_000, None);
+}
+
+/// `cargo test --release --test it five_million -- --ignored --nocapture`: some minutes and 12 GB of disk.
+#[test]
+#[ignore = "takes minutes, and wants a release build"]
+fn five_million_records_are_counted_exactly_within_512_megabytes() {
+    corpus_is_counted_exactly(5_000_000, Some(512_000_000));
+}
+
+#[test]
+fn the_report_fits_its_schema_and_has_four_forms() {
+    let dir = TempDir::new("audit-forms");
+    let input = dir.write("in.ndjson", ndjson(&[alfred(1, "TASK_REQUEST", 7, "a", "b"), json!({"x": 1})]));
+    let out = dir.path().join("report");
+    let output = audit(&[input.to_str().unwrap(), "--clock", "record", "--out", out.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.contains("2 records") && text.contains("unknown-format") && text.contains("digest "),
+        "{text}"
+    );
+    assert!(text.lines().all(|line| line.chars().count() <= 110), "{text}");
+    let json = out.join("report.json");
+    let checked = tollgate()
+        .args(["schema", "check", "--schema", "configs/schemas/report.schema.json", "--document"])
+        .arg(&json)
+        .output()
+        .unwrap();
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
+    let report: Value = serde_json::from_slice(&fs::read(json).unwrap()).unwrap();
+    let lines = fs::read_to_string(out.join("findings.ndjson")).unwrap();
+    assert_eq!(lines.lines().count(), report["findings"].as_array().unwrap().len());
+    assert!(
+        lines.lines().all(|line| serde_json::from_str::<Value>(line).unwrap()["digest"] == report["digest"])
+    );
+    let csv = fs::read_to_string(out.join("findings.csv")).unwrap();
+    assert!(csv.starts_with("kind,severity,count,share,"), "{csv}");
+    let html = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(html.contains("Content-Security-Policy") && html.ends_with("</html>\n"));
+    assert!(!html.contains("http://") && !html.contains("https://"), "nothing refers to the network");
+}
+
+/// Every kind of finding, each from records that make it.
+#[test]
+fn everything_that_can_be_found_is_found() {
+    let dir = TempDir::new("audit-findings");
+    let mut lines = Vec::new();
+    let time = |second: i64| 1_775_600_000 + second;
+    // Work that closes, and work that never does; a member that appears; a clock that is off.
+    for number in 0..600_i64 {
+        let from = format!("peer-{}", number % 3);
+        let ahead = if number % 3 == 2 { 400 } else { 0 };
+        let mut more = json!({});
+        if number >= 300 {
+            more["ext"] = json!({"fresh": 1});
+        }
+        lines.push(agh(&format!("m{number}"), &from, "worker", time(number) + ahead, &more));
+    }
+    let work = |id: &str, work: &str, more: &Value| {
+        let mut value = agh(id, "peer-0", "worker", time(700), more);
+        value["work_id"] = work.into();
+        value
+    };
+    lines.push(work("w1", "work_1", &json!({})));
+    lines.push(work("w2", "work_2", &json!({})));
+    let done = json!({"kind": "trace", "body": {"state": "completed"}, "from": "worker", "to": "peer-0"});
+    lines.push(work("w3", "work_1", &done));
+    // A request without response, one with, a response without request.
+    lines.push(alfred(1, "TASK_REQUEST", 1, "asker", "server"));
+    lines.push(alfred(2, "TASK_REQUEST", 2, "asker", "server"));
+    lines.push(alfred(3, "TASK_RESPONSE", 2, "server", "asker"));
+    lines.push(alfred(4, "TASK_RESPONSE", 99, "server", "asker"));
+    // A conflict, and a burst of copies.
+    let mut conflict = alfred(1, "TASK_REQUEST", 1, "asker", "server");
+    conflict["message"]["payload"]["a"] = 2.into();
+    lines.push(conflict);
+    let copies: Vec<Value> = lines.iter().take(30).cloned().collect();
+    lines.extend(copies);
+    let input = dir.write("in.ndjson", ndjson(&lines));
+    let report = report(&[input.to_str().unwrap(), "--clock", "record"]);
+
+    assert_eq!(report["repeats"]["duplicates"], 30);
+    assert_eq!(report["repeats"]["conflicts"], 1);
+    let name = input.to_str().unwrap();
+    let conflict = &report["repeats"]["rows"][0];
+    assert_eq!(
+        (&conflict["first"], &conflict["again"]),
+        (&json!(format!("{name}:604")), &json!(format!("{name}:608")))
+    );
+    let first_copy = &report["repeats"]["rows"][1];
+    assert_eq!(
+        (&first_copy["first"], &first_copy["again"]),
+        (&json!(format!("{name}:1")), &json!(format!("{name}:609")))
+    );
+    assert_eq!(report["repeats"]["bursts"], 1);
+    assert_eq!(findings(&report, "replay-burst")[0]["count"], 31);
+    let sequences = &report["sequences"];
+    assert_eq!((&sequences["work_opened"], &sequences["work_closed"]), (&json!(2), &json!(1)));
+    assert_eq!(sequences["open_work"], json!([format!("{name}:602")]));
+    assert_eq!((&sequences["requests"], &sequences["answered"]), (&json!(2), &json!(1)));
+    assert_eq!(sequences["unanswered"], json!([format!("{name}:604")]));
+    assert_eq!(sequences["responses_without_request"], 1);
+    assert_eq!(report["skew"][0]["sender"], "peer-2");
+    assert_eq!(report["skew"][0]["typical"], "300 to 3600 s ahead");
+    let drift = &report["drift"][0];
+    let appears = (&drift["member"], &drift["change"], &drift["place"]);
+    assert_eq!(appears, (&json!("/ext"), &json!("appears"), &json!(format!("{name}:301"))));
+    for kind in [
+        "clock-skew",
+        "schema-drift",
+        "work-never-closed",
+        "requests-without-response",
+        "responses-without-request",
+    ] {
+        assert!(!findings(&report, kind).is_empty(), "{kind}");
+    }
+    assert_eq!(report["limits"]["notes"], json!([]));
+}
+
+/// Records that try to be more than text.
+#[test]
+fn hostile_content_stays_text_in_every_form() {
+    let dir = TempDir::new("audit-hostile");
+    let hostile = [
+        "<script>alert(1)</script>",
+        "</script><img src=x onerror=alert(1)>",
+        "\u{202e}gnitide\u{2066}",
+        "\u{1b}[2J\u{1b}]0;title\u{7}",
+        "=HYPERLINK(\"http://evil.example\")",
+        "a\u{0}b\r\nc\u{2028}d",
+        "'\"&`${x}",
+    ];
+    let mut lines: Vec<Value> =
+        hostile.iter().enumerate().map(|(number, text)| alfred(number as u64, text, 1, text, text)).collect();
+    lines.push(alfred(90, &"long".repeat(250_000), 1, &"x".repeat(500_000), "b"));
+    let mut secret = alfred(91, "TASK_REQUEST", 1, "a", "b");
+    secret["envelope"]["security"]["auth_token"] = "SECRETTOKEN".into();
+    secret["message"]["payload"] =
+        json!({"password": "SECRETWORD", "nested": [{"api_key": "SECRETKEY"}], "t": "eyJSECRETJWT"});
+    secret["message"]["type"] = "NONSENSE".into();
+    lines.push(secret);
+    let mut text = ndjson(&lines);
+    text.push_str("{\"token\":\"SECRETBROKEN\n");
+    text.push_str("{\"unknown\":\"SECRETUNKNOWN\"}\n");
+    text.push_str(&format!("{{\"envelope\":\"{}\"}}\n", "y".repeat(10_000_000)));
+    let input = dir.write("in.ndjson", text);
+    let out = dir.path().join("report");
+    let output = audit(&[input.to_str().unwrap(), "--clock", "record", "--out", out.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let forms = ["report.json", "report.html", "findings.ndjson", "findings.csv"]
+        .map(|name| (name, fs::read_to_string(out.join(name)).unwrap()));
+    let terminal = String::from_utf8(output.stdout).unwrap();
+    for (name, text) in forms.iter().chain([&("terminal", terminal)]) {
+        let acts = |letter: char| {
+            (letter.is_control() && !matches!(letter, '\n' | '\r'))
+                || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}')
+        };
+        assert!(!text.chars().any(acts), "{name} holds a character that acts");
+        assert!(!text.contains("SECRET"), "{name} shows a secret");
+        assert!(text.len() < 2_000_000, "{name} has {} bytes", text.len());
+    }
+    let html = &forms[1].1;
+    assert_eq!(html.matches("<script").count(), 1, "the only script is ours");
+    assert!(!html.contains("<img") && html.contains("&lt;script&gt;alert(1)"));
+    let csv = &forms[3].1;
+    assert!(
+        !csv.lines().any(|line| line.split(',').any(|cell| cell.trim_matches('"').starts_with('='))),
+        "{csv}"
+    );
+    assert!(serde_json::from_str::<Value>(&forms[0].1).unwrap()["totals"]["records"] == 12);
+}
+
+/// More senders than a table has rows: bounded, and the error is stated.
+#[test]
+fn many_senders_keep_the_heavy_ones() {
+    let dir = TempDir::new("audit-many");
+    let mut text = Vec::new();
+    for number in 0..70_000_u32 {
+        let from = if number % 10 == 0 { "heavy".to_owned() } else { format!("peer-{number}") };
+        let value = json!({"protocol": "agh-network/v0", "id": number.to_string(), "workspace_id": "ws", "kind": "greet",
+            "channel": "c", "from": from, "ts": 1_775_600_000, "body": {}});
+        writeln!(text, "{value}").unwrap();
+    }
+    let copies = text.clone();
+    let input = dir.write("in.ndjson", text);
+    let again = dir.write(
+        "again.ndjson",
+        String::from_utf8(copies).unwrap().replace("peer-", "other-").replace("\"id\":\"", "\"id\":\"b"),
+    );
+    let report = report(&[input.to_str().unwrap(), again.to_str().unwrap(), "--clock", "record"]);
+    let senders = &report["senders"];
+    assert_eq!(senders["exact"], false);
+    let heavy = &senders["rows"][0];
+    assert_eq!((&heavy["key"], &heavy["records"]), (&json!(["heavy"]), &json!(14_000)));
+    let error = senders["error_max"].as_u64().unwrap();
+    assert!((1..=3).contains(&error), "{error}");
+    assert!(report["limits"]["notes"][0].as_str().unwrap().contains("senders"));
+    assert!(senders["rows"].as_array().unwrap().len() <= 1000);
+}
+
+#[test]
+fn a_report_is_verified_by_running_it_again() {
+    let dir = TempDir::new("audit-verify");
+    let lines: Vec<Value> = (0..50).map(|number| alfred(number, "TASK_REQUEST", number, "a", "b")).collect();
+    let plain = dir.write("one.ndjson", ndjson(&lines[..30]));
+    let mut packed = std::process::Command::new("gzip")
+        .arg("-c")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    packed.stdin.take().unwrap().write_all(ndjson(&lines[30..]).as_bytes()).unwrap();
+    let packed = dir.write("two.ndjson.gz", packed.wait_with_output().unwrap().stdout);
+    let key = dir.write("key.pem", "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\n-----END PRIVATE KEY-----\n");
+    let public = dir.write("key.pub", "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=\n-----END PUBLIC KEY-----\n");
+    let out = dir.path().join("report");
+    let text = |path: &Path| path.to_str().unwrap().to_owned();
+    let made = audit(&[
+        &text(dir.path()),
+        "--as-of",
+        "2026-03-03T12:01:00Z",
+        "--out",
+        &text(&out),
+        "--sign-key",
+        &text(&key),
+    ]);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let json = out.join("report.json");
+    let report: Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
+    let sums = std::process::Command::new("sha256sum").args([&plain, &packed]).output().unwrap();
+    let sums = String::from_utf8(sums.stdout).unwrap();
+    for (input, line) in report["inputs"].as_array().unwrap().iter().zip(sums.lines()) {
+        assert!(line.starts_with(input["sha256"].as_str().unwrap()), "{input} {line}");
+        assert_eq!(input["bytes"], fs::metadata(input["name"].as_str().unwrap()).unwrap().len());
+    }
+
+    let verify = |more: &[&str]| {
+        let output = audit(&[&["--verify", &text(&json)], more].concat());
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr),
+        )
+    };
+    let (code, said) = verify(&["--trusted-key", &text(&public)]);
+    assert!(
+        code == Some(0) && said.contains("the trusted key") && said.contains("the same: 50 records"),
+        "{said}"
+    );
+    // Another byte in the input.
+    let changed = fs::read_to_string(&plain).unwrap().replacen("ANALYSE", "ANALYSF", 1);
+    fs::write(&plain, changed).unwrap();
+    let (code, said) = verify(&[]);
+    assert!(code == Some(1) && said.contains("one.ndjson: SHA-256") && said.contains("digest:"), "{said}");
+    // Another number in the report.
+    let forged = fs::read_to_string(&json).unwrap().replacen("\"accepted\": 50", "\"accepted\": 51", 1);
+    fs::write(&json, forged).unwrap();
+    let (code, said) = verify(&[]);
+    assert!(code == Some(1) && said.contains("not as it was signed"), "{said}");
+}
+
+#[test]
+fn limits_samples_and_partial_runs_are_said() {
+    let dir = TempDir::new("audit-limits");
+    let mut lines: Vec<Value> =
+        (0..400).map(|number| alfred(number, "TASK_REQUEST", number, "a", "b")).collect();
+    lines.push(json!({"x": 1}));
+    let input = dir.write("in.ndjson", ndjson(&lines));
+    let input = input.to_str().unwrap();
+    for (limit, code) in [
+        ("rejected=0", 1),
+        ("rejected=1", 0),
+        ("unknown-format=0.1%", 1),
+        ("duplicate=0", 0),
+        ("schema-drift=100%", 0),
+        ("nonsense=1", 2),
+    ] {
+        let output = audit(&[input, "--clock", "record", "--fail-on", limit]);
+        assert_eq!(output.status.code(), Some(code), "{limit}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    let sampled = report(&[input, "--clock", "record", "--sample", "4"]);
+    let records = sampled["totals"]["records"].as_u64().unwrap();
+    assert!((60..140).contains(&records), "{records}");
+    assert_eq!(sampled["scope"]["sample_one_in"], 4);
+    assert!(sampled["limits"]["notes"][0].as_str().unwrap().contains("One record of 4"));
+
+    // Stale without a clock of the time; fresh with it.
+    assert_eq!(report(&[input])["reasons"][0]["reason"], "stale");
+    // Going on from an earlier audit: everything is a copy.
+    let state = dir.path().join("state");
+    let state = state.to_str().unwrap();
+    assert_eq!(report(&[input, "--clock", "record", "--state", state])["repeats"]["duplicates"], 0);
+    let again = report(&[input, "--clock", "record", "--state", state]);
+    assert_eq!((&again["repeats"]["duplicates"], &again["scope"]["continued"]), (&json!(400), &json!(true)));
+
+    // The first half comes, then somebody has had enough.
+    let mut child = tollgate()
+        .args(["audit", "-", "--clock", "record", "--json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(ndjson(&lines).as_bytes()).unwrap();
+    stdin.flush().unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let output = child.wait_with_output().unwrap();
+    drop(stdin);
+    let partial: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&partial["scope"]["complete"], &partial["totals"]["records"]), (&json!(false), &json!(401)));
+}
+
+#[test]
+fn the_split_holds_every_record_once() {
+    let dir = TempDir::new("audit-split");
+    let lines =
+        [alfred(1, "TASK_REQUEST", 1, "a", "b"), json!({"x": 1}), alfred(1, "TASK_REQUEST", 1, "a", "b")];
+    let input = dir.write("in.ndjson", ndjson(&lines));
+    let (accepted, rejected) = (dir.path().join("yes.ndjson"), dir.path().join("no.ndjson"));
+    report(&[
+        input.to_str().unwrap(),
+        "--clock",
+        "record",
+        "--accepted",
+        accepted.to_str().unwrap(),
+        "--rejected",
+        rejected.to_str().unwrap(),
+    ]);
+    assert_eq!(fs::read_to_string(accepted).unwrap(), format!("{}\n", lines[0]));
+    let rejected = fs::read_to_string(rejected).unwrap();
+    let reasons: Vec<Value> = rejected
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["tollgate"]["reason"].clone())
+        .collect();
+    assert_eq!(reasons, [json!("unknown-format"), json!("duplicate")]);
+}
