@@ -366,12 +366,17 @@ impl Program {
     }
 
     /// Where this program's expectations are in the scratch memory.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "most workers serve one program, and then it is one comparison")]
     fn expectations_of(&self, scratch: &mut Scratch) -> usize {
-        // PERF: most workers serve one program.
-        if scratch.expectations.first().is_some_and(|(id, _)| *id == self.id) {
-            return 0;
+        match scratch.expectations.first() {
+            Some((id, _)) if *id == self.id => 0,
+            _ => self.find_expectations(scratch),
         }
+    }
+
+    #[inline(never)]
+    fn find_expectations(&self, scratch: &mut Scratch) -> usize {
         let known = scratch.expectations.iter().position(|(id, _)| *id == self.id);
         known.unwrap_or_else(|| {
             scratch.expectations.push((self.id, Expectations::new(&self.tables)));
