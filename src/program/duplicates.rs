@@ -8,7 +8,7 @@
 use std::hash::{BuildHasher, RandomState};
 
 use super::Scratch;
-use super::names::Print;
+use super::names::{Ends, Print};
 use crate::tape::{Node, NodeIndex, Tape};
 
 /// Objects of up to this many members are compared without a table.
@@ -40,7 +40,7 @@ impl Keys {
     fn hash(&self, name: &str) -> u64 {
         let Self([first, second]) = *self;
         let print = Print::of(name);
-        let mut hash = fold(print.head ^ first, print.tail ^ second ^ print.len as u64);
+        let mut hash = fold(print.ends.head ^ first, print.ends.tail ^ second ^ u64::from(print.len));
         if print.len > 16 {
             for word in name.as_bytes().chunks_exact(8) {
                 let word = word.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
@@ -68,21 +68,23 @@ pub fn first_duplicate(tape: Tape<'_>, scratch: &mut Scratch) -> Option<NodeInde
 /// The first duplicate in any object that starts in `start..end`.
 #[inline]
 pub(super) fn first_below(nodes: &[Node<'_>], start: usize, end: usize, seen: &mut Seen) -> Option<usize> {
-    for (at, node) in (start..).zip(nodes.get(start..end)?) {
-        if let Node::Object { len, .. } = *node
+    let mut rest = nodes.get(start..end)?;
+    while let [node, tail @ ..] = rest {
+        if let Node::Object { len, count } = *node
             && len > 1
-            && let Some(duplicate) = first_of(nodes, at, len, seen)
+            && let Some(duplicate) = first_of(tail.get(..count)?, len, seen)
         {
-            return Some(duplicate);
+            return Some(end - tail.len() + duplicate);
         }
+        rest = tail;
     }
     None
 }
 
-/// The first duplicate among the members of the object at `at`, which has `len` of them.
+/// The first duplicate among the `len` members of the object with these nodes `inside`: where among them its value is.
 #[inline]
-pub(super) fn first_of(nodes: &[Node<'_>], at: usize, len: usize, seen: &mut Seen) -> Option<usize> {
-    if len <= SMALL { small(nodes, at, len) } else { large(nodes, at, len, seen) }
+pub(super) fn first_of(inside: &[Node<'_>], len: usize, seen: &mut Seen) -> Option<usize> {
+    if len <= SMALL { small(inside) } else { large(inside, len, seen) }
 }
 
 /// The node behind the value at `at`.
@@ -102,47 +104,43 @@ pub(super) fn nested(node: &Node<'_>) -> usize {
 
 /// Notes two bits of a hash of each name; names are compared only if both bits were there before.
 #[inline]
-fn small(nodes: &[Node<'_>], at: usize, len: usize) -> Option<usize> {
+fn small(inside: &[Node<'_>]) -> Option<usize> {
     let (mut first, mut second, mut alike) = (0_u64, 0_u64, 0_u64);
-    let mut name_at = at + 1;
-    for _ in 0..len {
-        let Some([Node::String(name), value, ..]) = nodes.get(name_at..) else { return None };
-        let fold = Print::of(name).fold();
-        let (one, other) = (1 << (fold >> 26), 1 << (fold >> 20 & 63));
+    let mut rest = inside;
+    while let [Node::String(name), value, tail @ ..] = rest {
+        let mixed = Ends::of(name).mixed();
+        let (one, other) = (1 << (mixed >> 58), 1 << (mixed >> 52 & 63));
         alike |= u64::from(first & one != 0) & u64::from(second & other != 0);
         first |= one;
         second |= other;
-        name_at += 2 + nested(value);
+        rest = tail.get(nested(value)..)?;
     }
-    if alike == 0 { None } else { compared(nodes, at, len) }
+    if alike == 0 { None } else { compared(inside) }
 }
 
-/// Compares each name with all before it.
+/// Compares each name of a small object with all before it, by hash first.
 #[cold]
-fn compared(nodes: &[Node<'_>], at: usize, len: usize) -> Option<usize> {
-    let mut name_at = at + 1;
-    for _ in 0..len {
-        if stood_before(nodes, at, name_at) {
+fn compared(inside: &[Node<'_>]) -> Option<usize> {
+    let mut names = [(0_u64, 0_usize); SMALL];
+    let mut count = 0;
+    let mut name_at = 0;
+    while let Some(Node::String(name)) = inside.get(name_at) {
+        let hash = Ends::of(name).mixed();
+        let earlier = names.get(..count).unwrap_or_default();
+        let stood = |(other, at): &(u64, usize)| *other == hash && inside.get(*at) == inside.get(name_at);
+        if earlier.iter().any(stood) {
             return Some(name_at + 1);
         }
-        name_at = behind(nodes, name_at + 1);
+        if let Some(place) = names.get_mut(count) {
+            *place = (hash, name_at);
+        }
+        count += 1;
+        name_at = behind(inside, name_at + 1);
     }
     None
 }
 
-/// Whether the name at `name_at` stands in its object before.
-fn stood_before(nodes: &[Node<'_>], object: usize, name_at: usize) -> bool {
-    let mut earlier = object + 1;
-    while earlier < name_at {
-        if nodes.get(earlier) == nodes.get(name_at) {
-            return true;
-        }
-        earlier = behind(nodes, earlier + 1);
-    }
-    false
-}
-
-fn large(nodes: &[Node<'_>], at: usize, len: usize, seen: &mut Seen) -> Option<usize> {
+fn large(inside: &[Node<'_>], len: usize, seen: &mut Seen) -> Option<usize> {
     let size = (len * 2).next_power_of_two();
     if seen.table.len() < size {
         seen.table.clear();
@@ -154,21 +152,20 @@ fn large(nodes: &[Node<'_>], at: usize, len: usize, seen: &mut Seen) -> Option<u
         1
     });
     let mask = size - 1;
-    let mut name_at = at + 1;
-    for _ in 0..len {
-        let Some(Node::String(name)) = nodes.get(name_at) else { return None };
+    let mut name_at = 0;
+    while let Some(Node::String(name)) = inside.get(name_at) {
         let mut bucket = seen.keys.hash(name) as usize & mask;
         while let Some(entry) = seen.table.get_mut(bucket) {
             if entry.0 != seen.generation {
                 *entry = (seen.generation, name_at as u32);
                 break;
             }
-            if matches!(nodes.get(entry.1 as usize), Some(Node::String(earlier)) if earlier == name) {
+            if matches!(inside.get(entry.1 as usize), Some(Node::String(earlier)) if earlier == name) {
                 return Some(name_at + 1);
             }
             bucket = (bucket + 1) & mask;
         }
-        name_at = behind(nodes, name_at + 1);
+        name_at = behind(inside, name_at + 1);
     }
     None
 }

@@ -12,6 +12,9 @@ use super::duplicates::behind;
 use super::numbers::Number;
 use crate::tape::{Node, StaticNode};
 
+/// So many items are compared with each other; more are sorted by hash first.
+const FEW: usize = 8;
+
 /// Whether the value at `at` equals `literal`.
 pub(super) fn equals(nodes: &[Node<'_>], at: usize, literal: &Value) -> bool {
     let Some(node) = nodes.get(at) else { return false };
@@ -56,6 +59,9 @@ pub(super) fn first_repeated(
     if len < 2 {
         return None;
     }
+    if len <= FEW {
+        return first_repeated_of_few(nodes, at, len, steps);
+    }
     let base = scratch.hashes.len();
     let mut item = at + 1;
     for _ in 0..len {
@@ -75,6 +81,22 @@ pub(super) fn first_repeated(
     }
     scratch.hashes.truncate(base);
     first
+}
+
+/// As [`first_repeated`], by comparing each item with all before it.
+fn first_repeated_of_few(nodes: &[Node<'_>], at: usize, len: usize, steps: &mut u64) -> Option<usize> {
+    let mut item = at + 1;
+    for number in 0..len {
+        let mut earlier = at + 1;
+        for _ in 0..number {
+            if same(nodes, earlier, item, steps) {
+                return Some(item);
+            }
+            earlier = behind(nodes, earlier);
+        }
+        item = behind(nodes, item);
+    }
+    None
 }
 
 /// A hash that is equal for equal values; the members of an object are summed, so their order does not count.

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Reading order: `ops` (the shapes), `compile/` (how a schema becomes ops), `execute/` (how ops run), then the
-//! leaves: `names`, `numbers`, `literals`, `patterns/`, `strings/`, `duplicates`, `explain`.
+//! leaves: `looks`, `names`, `numbers`, `literals`, `patterns/`, `strings/`, `duplicates`, `explain`.
 //!
 //! The order of failures is fixed and does not depend on the order of members: a duplicate name anywhere comes before
 //! everything else; then, from the top down and depth first, for each value its type, `const` and `enum`, bounds,
@@ -29,6 +29,7 @@ mod execute;
 mod explain;
 mod listing;
 mod literals;
+mod looks;
 mod metaschemas;
 mod names;
 mod numbers;
@@ -259,7 +260,7 @@ impl Program {
     /// The first walk is silent and stops at the first failure. Only a document that fails is walked again, in the
     /// order of the report, so that which failure comes first does not depend on the order of members.
     pub fn execute<O: Observer>(&self, tape: Tape<'_>, scratch: &mut Scratch, observer: &mut O) -> bool {
-        let (valid, mut stopped) = self.walk(tape, scratch, Silent, Duty { duplicates: true, track: false });
+        let (valid, mut stopped) = self.walk(tape, scratch, Silent, Duty::DUPLICATES);
         if valid {
             return true;
         }
@@ -288,7 +289,7 @@ impl Program {
 
     /// Whether a document holds, duplicate names included, and nothing else.
     pub fn accepts(&self, tape: Tape<'_>, scratch: &mut Scratch) -> bool {
-        self.walk(tape, scratch, Silent, Duty { duplicates: true, track: false }).0
+        self.walk(tape, scratch, Silent, Duty::DUPLICATES).0
     }
 
     /// The other half of [`Self::execute`]: the words for a failure. Of `anyOf` and `oneOf` it says what each branch
@@ -343,11 +344,8 @@ impl Program {
     ) -> (bool, Option<OpIndex>) {
         let place = self.expectations_of(scratch);
         let Scratch { expectations, memory } = scratch;
+        let Some((_, expectations)) = expectations.get_mut(place) else { return (false, None) };
         memory.clear();
-        let (Some((_, expectations)), Some(node)) = (expectations.get_mut(place), tape.nodes().get(at))
-        else {
-            return (false, None);
-        };
         let mut walk = Walk {
             tables: &self.tables,
             nodes: tape.nodes(),
@@ -361,14 +359,24 @@ impl Program {
             marks_from: 0,
             dynamic: !self.tables.dynamics.is_empty(),
         };
-        let through = walk.value(&op, at, node, duty).is_continue();
+        let through = walk.value_at(&op, at, duty).is_continue();
         let stopped = walk.stopped;
-        expectations.learn(&self.tables, tape.nodes(), &mut memory.seen);
+        expectations.end(&self.tables, tape.nodes(), &mut memory.seen);
         (through, stopped)
     }
 
     /// Where this program's expectations are in the scratch memory.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "most workers serve one program, and then it is one comparison")]
     fn expectations_of(&self, scratch: &mut Scratch) -> usize {
+        match scratch.expectations.first() {
+            Some((id, _)) if *id == self.id => 0,
+            _ => self.find_expectations(scratch),
+        }
+    }
+
+    #[inline(never)]
+    fn find_expectations(&self, scratch: &mut Scratch) -> usize {
         let known = scratch.expectations.iter().position(|(id, _)| *id == self.id);
         known.unwrap_or_else(|| {
             scratch.expectations.push((self.id, Expectations::new(&self.tables)));

@@ -5,71 +5,51 @@
 //! multiplication of the print; the multiplier is searched at compile time until no two names collide, which makes
 //! the table perfect for nearly every set. A record cannot make it slower: probes are bounded by the set itself.
 
+use super::ops::{Op, Pass};
+
 /// A string's length and up to 24 of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Print {
-    pub(super) head: u64,
+    pub(super) ends: Ends,
     /// Bytes 8 to 15 of a string that has more than sixteen.
-    pub(super) middle: u64,
-    pub(super) tail: u64,
-    pub(super) len: usize,
+    middle: u64,
+    pub(super) len: u32,
 }
 
 impl Print {
     /// Strings of up to this many bytes are equal if their prints are.
-    pub(super) const EXACT_BYTES: usize = 24;
+    pub(super) const EXACT_BYTES: u32 = 24;
 
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "a call per member costs more than the look itself")]
+    #[inline]
     pub(super) fn of(text: &str) -> Self {
-        let bytes = text.as_bytes();
-        let len = bytes.len();
-        if let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
-            let beyond = bytes.get(8..).filter(|_| len > 16).and_then(<[u8]>::first_chunk);
-            let middle = beyond.map_or(0, |bytes| u64::from_le_bytes(*bytes));
-            return Self { head: u64::from_le_bytes(*first), middle, tail: u64::from_le_bytes(*last), len };
-        }
-        if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
-            let head = u64::from(u32::from_le_bytes(*first)) << 32 | u64::from(u32::from_le_bytes(*last));
-            return Self { head, middle: 0, tail: 0, len };
-        }
-        let head = match *bytes {
-            [a] => u64::from(a),
-            [a, b] => u64::from(a) | u64::from(b) << 8,
-            [a, b, c] => u64::from(a) | u64::from(b) << 8 | u64::from(c) << 16,
-            _ => 0,
-        };
-        Self { head, middle: 0, tail: 0, len }
+        Self { ends: Ends::of(text), middle: middle_of(text.as_bytes()), len: text.len() as u32 }
     }
 
     /// Whether it is the print of `text`. PERF: nothing is computed that is not compared.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "a call per member costs more than the look itself")]
     pub(super) fn is_of(&self, text: &str) -> bool {
-        let bytes = text.as_bytes();
-        if bytes.len() != self.len {
+        if text.len() as u32 != self.len {
             return false;
         }
-        match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
-            (Some(first), Some(last)) if self.len <= 16 => {
-                u64::from_le_bytes(*first) == self.head && u64::from_le_bytes(*last) == self.tail
-            }
-            _ => Self::of(text) == *self,
-        }
-    }
-
-    /// One word, never zero, that differs for different prints nearly always.
-    #[inline]
-    pub(super) fn fold(self) -> u32 {
-        let mixed = (self.head ^ self.tail.rotate_left(29)).wrapping_add((self.len as u64) << 56);
-        (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32 | 1
+        let ends = Ends::of(text);
+        (ends.head ^ self.ends.head) | (ends.tail ^ self.ends.tail) == 0
+            && (self.len <= 16 || middle_of(text.as_bytes()) == self.middle)
     }
 
     #[inline]
     fn slot(self, multiplier: u64, shift: u32) -> usize {
-        let mixed = self.head ^ self.tail.rotate_left(29) ^ (self.len as u64).wrapping_mul(0x1_0001_0001);
+        let Ends { head, tail } = self.ends;
+        let mixed = head ^ tail.rotate_left(29) ^ u64::from(self.len).wrapping_mul(0x1_0001_0001);
         (mixed.wrapping_mul(multiplier) >> shift) as usize
     }
+}
+
+/// Bytes 8 to 15 of a string that has more than sixteen.
+#[inline(never)]
+fn middle_of(bytes: &[u8]) -> u64 {
+    let middle = bytes.get(8..).filter(|_| bytes.len() > 16).and_then(<[u8]>::first_chunk);
+    middle.map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
 /// A known string with its print.
@@ -100,7 +80,7 @@ impl Text {
 #[derive(Debug)]
 pub(super) struct NameTable {
     entries: Box<[Text]>,
-    glances: Option<Glances>,
+    glances: Option<Box<Glances>>,
     /// Entry number plus one by hash; zero is empty. Its length is a power of two, or zero for an empty set.
     buckets: Box<[u16]>,
     multiplier: u64,
@@ -111,10 +91,14 @@ impl NameTable {
     /// More strings than this do not fit the table.
     pub(super) const LEN_MAX: usize = 20_000;
 
-    /// Prepares a table; the strings have to be different from each other and at most [`Self::LEN_MAX`].
-    pub(super) fn new<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
+    /// LIMIT: sets of one kind that get glances, which take 6 KB each.
+    const GLANCES_MAX: usize = 1024;
+
+    /// Prepares a table; the strings have to be different from each other and at most [`Self::LEN_MAX`]. `before` says
+    /// how many tables there are already.
+    pub(super) fn new<'a>(texts: impl IntoIterator<Item = &'a str>, before: usize) -> Self {
         let entries: Box<[Text]> = texts.into_iter().map(Text::new).collect();
-        let glances = Glances::new(&entries);
+        let glances = if before < Self::GLANCES_MAX { Glances::new(&entries) } else { None };
         if entries.is_empty() {
             return Self { entries, glances, buckets: Box::default(), multiplier: 0, shift: 0 };
         }
@@ -140,48 +124,45 @@ impl NameTable {
         self.entries.get(number as usize).map_or("", |entry| &entry.text)
     }
 
-    /// How to tell the strings apart at a glance, if eight of their bytes do.
+    /// How to tell the strings apart at a glance, if their ends do.
     #[inline]
     pub(super) fn glances(&self) -> Option<&Glances> {
-        self.glances.as_ref()
+        self.glances.as_deref()
     }
 
-    /// Notes something about every string, for [`Self::glance`].
-    pub(super) fn note(&mut self, note: impl Fn(usize) -> u8) {
-        for known in self.glances.iter_mut().flat_map(|glances| &mut glances.buckets) {
-            known.note = note(usize::from(known.number));
+    /// What was noted about a name of the set.
+    pub(super) fn known(&self, name: &str) -> Option<&Known> {
+        self.glances.as_ref()?.find(name, self)
+    }
+
+    /// Notes the op of each name and what passes it at a look, for [`Glances::find`].
+    pub(super) fn note(&mut self, ops: &[Op], pass: impl Fn(&Op) -> Pass) {
+        let Some(glances) = &mut self.glances else { return };
+        for known in glances.buckets.iter_mut().filter(|known| known.ends != Known::NONE.ends) {
+            if let Some(op) = ops.get(usize::from(known.number)) {
+                (known.op, known.pass) = (*op, pass(op));
+            }
         }
     }
 
-    /// The string of the set that `text` is, if it is one; `glances` are those of the set.
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "a call per member costs more than the look itself")]
-    pub(super) fn glance<'g>(&self, glances: &'g Glances, text: &str) -> Option<&'g Known> {
-        let (words, len) = (Glances::words(text), text.len() as u32);
-        let known = glances.buckets.get(glances.bucket(words, len))?;
-        // PERF: one branch for all of it.
-        let differ = |different, (one, other): (&u32, &u32)| different | (one ^ other);
-        if known.words.iter().zip(&words).fold(known.len ^ len, differ) != 0 {
-            return None;
-        }
-        if len > Known::EXACT_BYTES && self.text(u32::from(known.number)) != text {
-            return None;
-        }
-        Some(known)
+    /// Whether the string with this number is `text`.
+    #[inline(never)]
+    fn is_text(&self, number: u8, text: &str) -> bool {
+        self.text(u32::from(number)) == text
     }
 
     /// Whether `text` is in the set.
     #[inline]
     pub(super) fn contains(&self, text: &str) -> bool {
-        match &self.glances {
-            Some(glances) => self.glance(glances, text).is_some(),
-            None => self.find(text).is_some(),
-        }
+        self.find(text).is_some()
     }
 
     /// The number of `text`, if it is in the set.
     #[inline]
     pub(super) fn find(&self, text: &str) -> Option<u32> {
+        if let Some(glances) = &self.glances {
+            return glances.find(text, self).map(|known| u32::from(known.number));
+        }
         let print = Print::of(text);
         let mask = self.buckets.len().wrapping_sub(1);
         let mut at = print.slot(self.multiplier, self.shift);
@@ -195,85 +176,145 @@ impl NameTable {
     }
 }
 
-/// Tells the strings of a set apart by eight of their bytes, and compares sixteen.
+/// Tells the strings of a set apart by their ends: a hash without collisions, and one comparison.
 ///
-/// PERF: a glance has hardly a branch that depends on the string, so that members in an order never seen before cost no
-/// mispredicted branches.
+/// PERF: apart from the class of a string's length, nothing here branches on what the string is, so members in an order
+/// never seen before cost hardly more than those in a known one. The size is fixed, so that a look needs no bounds.
 #[derive(Debug)]
 pub(super) struct Glances {
-    /// By hash of the first and the last four bytes and the length.
-    buckets: Box<[Known]>,
-    multiplier: u32,
-    shift: u32,
+    multiplier: u64,
+    /// By hash of the ends.
+    buckets: [Known; 1 << Glances::BITS],
 }
 
-/// A string of the set, as a glance sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A string of the set, as a glance sees it, and what its owner noted about it.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
-    words: [u32; 4],
-    len: u32,
-    pub(super) number: u16,
-    /// What the owner of the set noted about the string.
-    pub(super) note: u8,
+    ends: Ends,
+    /// What passes at a look under this name …
+    pub(super) pass: Pass,
+    /// The last bits of its length; ends say the rest.
+    len: u16,
+    pub(super) number: u8,
+    /// … and what everything else has to pass.
+    pub(super) op: Op,
 }
+
+const _: () = assert!(size_of::<Known>() == 48, "a name fits a cache line");
 
 impl Known {
-    /// Has the place of a string where there is none: no string is that long.
-    const NONE: Self = Self { words: [0; 4], len: u32::MAX, number: 0, note: 0 };
-    /// Strings of up to this many bytes are equal if their words and lengths are.
-    const EXACT_BYTES: u32 = 16;
+    /// Has the place of a string where there is none: no text has such bytes.
+    const NONE: Self =
+        Self { ends: Ends { head: u64::MAX, tail: 0 }, pass: Pass::NOTHING, len: 0, number: 0, op: Op::OPEN };
+}
+
+/// The first and the last eight bytes of a string, which may overlap. Strings below eight bytes are told by the first
+/// and the last four, those below four by all they have. With the length, that is all there is to a string of up to
+/// sixteen bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ends {
+    pub(super) head: u64,
+    pub(super) tail: u64,
+}
+
+impl Ends {
+    const EXACT_BYTES: usize = 16;
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a call per member costs more than the look itself")]
+    pub(super) fn of(text: &str) -> Self {
+        let bytes = text.as_bytes();
+        if let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+            return Self { head: u64::from_le_bytes(*first), tail: u64::from_le_bytes(*last) };
+        }
+        if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+            let word = |bytes: &[u8; 4]| u64::from(u32::from_le_bytes(*bytes));
+            return Self { head: word(first), tail: word(last) };
+        }
+        match *bytes {
+            [first, second, third] => Self::of_few(first, second, third),
+            [first, second] => Self::of_few(first, second, 0),
+            [only] => Self::of_few(only, 0, 0),
+            _ => Self::of_few(0, 0, 0),
+        }
+    }
+
+    /// The ends of less than four bytes; the length tells a zero from none.
+    #[inline]
+    fn of_few(first: u8, second: u8, third: u8) -> Self {
+        Self { head: u64::from(first) | u64::from(second) << 8, tail: u64::from(third) << 16 }
+    }
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a call per member costs more than the look itself")]
+    fn bucket(self, multiplier: u64) -> usize {
+        (self.head.wrapping_add(self.tail).wrapping_mul(multiplier) >> (64 - Glances::BITS)) as usize
+    }
+
+    /// A word whose upper bits differ for different ends nearly always.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a call per member costs more than the look itself")]
+    pub(super) fn mixed(self) -> u64 {
+        (self.head ^ self.tail.rotate_left(29)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
 }
 
 impl Glances {
+    const BITS: u32 = 7;
+
     /// LIMIT: larger sets are found by their prints.
-    pub(super) const LEN_MAX: usize = 64;
+    const LEN_MAX: usize = 40;
+
+    /// LIMIT: multipliers that are tried.
+    const TRIES_MAX: usize = 4000;
 
     /// Searches for a multiplier that tells all strings apart, within bounds.
-    fn new(entries: &[Text]) -> Option<Self> {
+    fn new(entries: &[Text]) -> Option<Box<Self>> {
         if entries.is_empty() || entries.len() > Self::LEN_MAX {
             return None;
         }
-        let bits = (entries.len() * 4).next_power_of_two().trailing_zeros();
-        let mut multiplier = 0x9e37_79b1_u32;
-        (0..1000).find_map(|_| {
-            multiplier = multiplier.wrapping_mul(0x2c1b_3c6d).wrapping_add(0x297a_2d39) | 1;
-            Self { buckets: Box::default(), multiplier, shift: 32 - bits }.filled(entries, bits)
-        })
-    }
-
-    fn filled(mut self, entries: &[Text], bits: u32) -> Option<Self> {
-        let mut buckets = vec![Known::NONE; 1 << bits];
-        for (number, entry) in entries.iter().enumerate() {
-            let words = Self::words(&entry.text);
-            let bucket = buckets.get_mut(self.bucket(words, entry.text.len() as u32))?;
-            if *bucket != Known::NONE {
-                return None;
+        let mut multiplier = 0x9e37_79b9_7f4a_7c15_u64;
+        for _ in 0..Self::TRIES_MAX {
+            multiplier =
+                multiplier.wrapping_mul(0xd129_0d3a_24ef_7515).wrapping_add(0x632b_e59b_d9b4_e019) | 1;
+            let mut taken = 0_u128;
+            let is_free = |entry: &Text| {
+                let bit = 1 << entry.print.ends.bucket(multiplier);
+                let free = taken & bit == 0;
+                taken |= bit;
+                free
+            };
+            if entries.iter().all(is_free) {
+                return Some(Self::filled(entries, multiplier));
             }
-            *bucket = Known { words, len: entry.text.len() as u32, number: number as u16, note: 0 };
         }
-        self.buckets = buckets.into_boxed_slice();
-        Some(self)
+        None
     }
 
-    /// The first and the last eight bytes, which may overlap, in words; of strings below four bytes one word is all.
+    fn filled(entries: &[Text], multiplier: u64) -> Box<Self> {
+        let mut glances = Box::new(Self { multiplier, buckets: [Known::NONE; 1 << Self::BITS] });
+        for (number, entry) in entries.iter().enumerate() {
+            let ends = entry.print.ends;
+            if let Some(bucket) = glances.buckets.get_mut(ends.bucket(multiplier)) {
+                *bucket = Known { ends, len: entry.text.len() as u16, number: number as u8, ..Known::NONE };
+            }
+        }
+        glances
+    }
+
+    /// The string that `text` is, if it is one of the set, which `names` holds.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "a call per member costs more than the look itself")]
-    fn words(text: &str) -> [u32; 4] {
-        let bytes = text.as_bytes();
-        let word = |at: usize| {
-            let bytes = bytes.get(at..).and_then(<[u8]>::first_chunk);
-            bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes))
-        };
-        match bytes.len().checked_sub(4) {
-            Some(last) => [word(0), word(last.min(4)), word(last.saturating_sub(4)), word(last)],
-            None => [bytes.iter().fold(0, |word, byte| word << 8 | u32::from(*byte)), 0, 0, 0],
+    pub(super) fn find(&self, text: &str, names: &NameTable) -> Option<&Known> {
+        let ends = Ends::of(text);
+        let known = self.buckets.get(ends.bucket(self.multiplier))?;
+        // PERF: one branch for all three words.
+        let Ends { head, tail } = known.ends;
+        let len = u64::from(known.len ^ text.len() as u16);
+        if (head ^ ends.head) | (tail ^ ends.tail) | len != 0 {
+            return None;
         }
-    }
-
-    #[inline]
-    fn bucket(&self, [first, _, _, last]: [u32; 4], len: u32) -> usize {
-        let glance = (first ^ last.rotate_left(13)).wrapping_add(len << 26);
-        (glance.wrapping_mul(self.multiplier) >> self.shift) as usize
+        (text.len() <= Ends::EXACT_BYTES || names.is_text(known.number, text)).then_some(known)
     }
 }
 
@@ -315,7 +356,7 @@ mod tests {
         );
         // Strings that differ in the middle only have one print.
         texts.extend((0..20).map(|n| format!("same-head-and-{n:02}-same-tail")));
-        let table = NameTable::new(texts.iter().map(String::as_str));
+        let table = NameTable::new(texts.iter().map(String::as_str), 0);
         for (number, text) in texts.iter().enumerate() {
             assert_eq!(table.find(text), Some(number as u32), "{text}");
             assert!(table.contains(text), "{text}");
@@ -324,7 +365,7 @@ mod tests {
             assert_eq!(table.find(text), None, "{text}");
             assert!(!table.contains(text), "{text}");
         }
-        assert_eq!(NameTable::new([]).find("a"), None);
+        assert_eq!(NameTable::new([], 0).find("a"), None);
     }
 
     #[test]

@@ -47,6 +47,22 @@ impl Number {
         }
     }
 
+    /// The largest integer that is not above it; far ones are cut off.
+    pub(super) fn floor(self) -> i128 {
+        match self {
+            Self::Integer(value) => value,
+            Self::Float(value) => value.floor() as i128,
+        }
+    }
+
+    /// The smallest integer that is not below it; far ones are cut off.
+    pub(super) fn ceiling(self) -> i128 {
+        match self {
+            Self::Integer(value) => value,
+            Self::Float(value) => value.ceil() as i128,
+        }
+    }
+
     /// Where `self` stands to `other` on the number line.
     pub(super) fn compare(self, other: Self) -> Ordering {
         match (self, other) {

@@ -6,11 +6,11 @@
 
 use serde_json::Value;
 
+pub(super) use super::looks::{Pass, Types};
 use super::names::{NameTable, Text};
 use super::numbers::{Divisor, Number};
 use super::patterns::Pattern;
 use super::strings::Format;
-use crate::tape::{Node, StaticNode};
 
 /// Which check failed: an index into the program's table of origins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,78 +37,6 @@ impl OpIndex {
     pub(crate) const fn rule(self) -> Option<u8> {
         if self.0 & !0xFF == Self::RULES { Some(self.0 as u8) } else { None }
     }
-}
-
-/// A set of JSON types. Numbers are split into those that are integers and those that are not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Types(pub(super) u8);
-
-impl Types {
-    pub(super) const NULL: Self = Self(1);
-    pub(super) const BOOLEAN: Self = Self(2);
-    pub(super) const OBJECT: Self = Self(4);
-    pub(super) const ARRAY: Self = Self(8);
-    pub(super) const STRING: Self = Self(16);
-    pub(super) const INTEGER: Self = Self(32);
-    /// Integers and those with a fraction.
-    pub(super) const NUMBER: Self = Self(32 | 64);
-    pub(super) const ANY: Self = Self(127);
-
-    /// Whether a node is of one of these types.
-    #[inline]
-    pub(super) fn admit(self, node: &Node<'_>) -> bool {
-        match node {
-            Node::String(_) => self.meets(Self::STRING),
-            Node::Object { .. } => self.meets(Self::OBJECT),
-            Node::Array { .. } => self.meets(Self::ARRAY),
-            Node::Static(StaticNode::I64(_) | StaticNode::U64(_)) => self.meets(Self::INTEGER),
-            Node::Static(StaticNode::F64(value)) => match self.0 & Self::NUMBER.0 {
-                0 => false,
-                both if both == Self::NUMBER.0 => true,
-                one => (one == Self::INTEGER.0) == is_integral(*value),
-            },
-            Node::Static(StaticNode::Bool(_)) => self.meets(Self::BOOLEAN),
-            Node::Static(StaticNode::Null) => self.meets(Self::NULL),
-        }
-    }
-
-    /// The types of a node, as far as they can be told without looking at its value: a number with a point is no
-    /// integer here, though it can be one.
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "a call per member costs more than the look itself")]
-    pub(super) fn of(node: &Node<'_>) -> Self {
-        // PERF: types alternate without a pattern, so they are computed; a `match` would become a jump.
-        let outer = (u8::from(matches!(node, Node::String(_))) * Self::STRING.0)
-            | (u8::from(matches!(node, Node::Object { .. })) * Self::OBJECT.0)
-            | (u8::from(matches!(node, Node::Array { .. })) * Self::ARRAY.0);
-        match node {
-            Node::Static(StaticNode::I64(_) | StaticNode::U64(_)) => Self::INTEGER,
-            Node::Static(StaticNode::F64(_)) => Self(64),
-            Node::Static(StaticNode::Bool(_)) => Self::BOOLEAN,
-            Node::Static(StaticNode::Null) => Self::NULL,
-            _ => Self(outer),
-        }
-    }
-
-    #[inline]
-    pub(super) fn meets(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-
-    pub(super) fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
-
-    pub(super) fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-}
-
-#[expect(clippy::float_cmp, reason = "equality is what is asked for")]
-/// Whether a double is an integer. One that overflowed counts as one: it has more digits before than behind the point.
-fn is_integral(value: f64) -> bool {
-    // PERF: the conversion is one instruction; `fract` is a call. Doubles beyond 2^53 have no fraction.
-    value.abs() >= 9_007_199_254_740_992.0 || (value as i64) as f64 == value
 }
 
 /// One schema object, by position in [`super::Program`]'s table of blocks.
@@ -164,6 +92,8 @@ pub(super) enum Kind {
     Array(u32),
     /// Several checks of this node alone: the ops of a block.
     Leaves(BlockId),
+    /// Bounds of a number, in `ranges`.
+    Range(u32),
     // PERF: from here on ops need more than their node; the order makes `is_logic` one comparison.
     /// One literal, in `literals`.
     Const(u32),
@@ -214,12 +144,31 @@ impl Kind {
                 | Self::Object(_)
                 | Self::Array(_)
                 | Self::Leaves(_)
+                | Self::Range(_)
         )
+    }
+
+    /// The types of which an op of this kind asks more than that they are allowed.
+    pub(super) fn asks_of(self) -> Types {
+        match self {
+            Self::Any => Types(0),
+            Self::MinLength(_) | Self::MaxLength(_) | Self::Pattern(_) | Self::Format(_) => Types::STRING,
+            Self::Minimum(_)
+            | Self::Maximum(_)
+            | Self::ExclusiveMinimum(_)
+            | Self::ExclusiveMaximum(_)
+            | Self::MultipleOf(_)
+            | Self::Range(_) => Types::NUMBER,
+            Self::MinItems(_) | Self::MaxItems(_) | Self::Array(_) => Types::ARRAY,
+            Self::MinProperties(_) | Self::MaxProperties(_) | Self::Object(_) => Types::OBJECT,
+            _ => Types::ANY,
+        }
     }
 
     /// Whether an op of this kind looks at its node and nothing else.
     pub(super) fn is_leaf(self) -> bool {
-        !self.is_logic() && !matches!(self, Self::Object(_) | Self::Array(_) | Self::Leaves(_))
+        !self.is_logic()
+            && !matches!(self, Self::Object(_) | Self::Array(_) | Self::Leaves(_) | Self::Range(_))
     }
 }
 
@@ -277,15 +226,14 @@ pub(super) struct ObjectPlan {
     pub(super) required: u32,
     /// One bit for each of the first 64 slots that is required.
     pub(super) required_mask: u64,
-    /// Whether the known names can be told apart at a glance (or there are none), and there are no patterns.
+    /// Whether the known names can be told apart at a glance, there are no patterns, and any number of members will do.
     pub(super) plain: bool,
-    /// Its own number.
-    pub(super) number: u32,
     /// How many members the fast path allows; the full list has ops for that.
     pub(super) counts: Counts,
     pub(super) patterns: Box<[(u32, BlockId, Op)]>,
     /// What a member has to pass that neither a known name nor a pattern covers.
     pub(super) others: Op,
+    pub(super) others_pass: Pass,
     pub(super) others_block: Option<BlockId>,
     /// Whether such members count as evaluated (`additionalProperties` is there).
     pub(super) others_evaluated: bool,
@@ -312,12 +260,14 @@ pub(super) struct ArrayPlan {
     pub(super) prefix: Box<[(BlockId, Op)]>,
     /// For the items behind the prefix; `None` leaves them open and unevaluated.
     pub(super) rest: Option<(BlockId, Op)>,
+    /// What of `rest` passes at a look.
+    pub(super) rest_pass: Pass,
     /// How many items the fast path allows; the full list has ops for that.
     pub(super) counts: Counts,
 }
 
 /// A range of numbers of members or items.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) min: u32,
     pub(super) max: u32,
@@ -330,6 +280,16 @@ impl Counts {
     pub(super) fn admits(self, count: usize) -> bool {
         self.min as usize <= count && count <= self.max as usize
     }
+}
+
+/// Bounds of a number.
+#[derive(Debug)]
+pub(super) struct RangePlan {
+    /// The integers of 64 bits that pass; none do if the first is behind the last.
+    pub(super) first: i64,
+    pub(super) last: i64,
+    /// Its ops decide about every other number.
+    pub(super) block: BlockId,
 }
 
 #[derive(Debug)]
@@ -409,6 +369,7 @@ pub(super) struct Tables {
     pub(super) enums: Vec<Box<[Value]>>,
     pub(super) numbers: Vec<Number>,
     pub(super) divisors: Vec<Divisor>,
+    pub(super) ranges: Vec<RangePlan>,
     pub(super) patterns: Vec<Pattern>,
     pub(super) origins: Vec<Origin>,
 }

@@ -276,6 +276,18 @@ fn bad_schemas_are_refused_with_place_and_remedy() {
             "leads back",
         ),
         (json!(3), "", "a number"),
+        // Nothing refers to these.
+        (json!({"$defs": {"a": {"type": "strin"}}}), "/$defs/a/type", "integer"),
+        (
+            json!({"$defs": {"a": {"items": {"$defs": {"b": {"minLength": "1"}}}}}}),
+            "/$defs/a/items/$defs/b/minLength",
+            "from 0",
+        ),
+        (
+            json!({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}),
+            "/$defs/a",
+            "leads back",
+        ),
     ] {
         let error = compile_error(&schema);
         assert_eq!(error.file, "test.json");

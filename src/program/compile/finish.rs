@@ -5,7 +5,10 @@
 
 use super::Compiler;
 use crate::program::CompileError;
-use crate::program::ops::{Block, BlockId, BranchHints, Kind, Op, Owns, Span, Switch, Tables, Types};
+use crate::program::numbers::Number;
+use crate::program::ops::{
+    Block, BlockId, BranchHints, Counts, Kind, Op, Owns, Pass, RangePlan, Span, Switch, Tables, Types,
+};
 
 /// How far a chain of references is followed.
 const REFERENCES_MAX: usize = 64;
@@ -24,11 +27,13 @@ impl Compiler<'_> {
             }
         }
         let inlined: Vec<Op> = (0..self.tables.blocks.len())
-            .map(|number| inline(&self.tables, BlockId(number as u32)))
+            .map(|number| inline(&mut self.tables, BlockId(number as u32)))
             .collect();
         let op_of = |block: BlockId| {
             inlined.get(block.0 as usize).copied().unwrap_or(Op::new(Kind::Call(block), Op::OPEN.origin))
         };
+        let (blocks, ops) = (&self.tables.blocks, &self.tables.ops);
+        let pass_of = |op: &Op| pass(op, blocks, ops);
         for slot in &mut self.tables.slots {
             if let Some(block) = slot.block {
                 slot.op = op_of(block);
@@ -41,14 +46,13 @@ impl Compiler<'_> {
                 plan.others = op_of(block);
             }
             plan.ops = plan.slots.of(&self.tables.slots).iter().map(|slot| slot.op).collect();
-            let ops = &plan.ops;
-            // Nothing beyond the type is asked of most members; the visit sees to those itself.
-            let types_alone =
-                |number: usize| ops.get(number).filter(|op| op.kind == Kind::Any).map_or(0, |op| op.types.0);
-            plan.names.note(types_alone);
+            plan.names.note(&plan.ops, pass_of);
+            plan.others_pass = pass_of(&plan.others);
+            plan.plain &= plan.counts == Counts::ANY;
         }
         for plan in &mut self.tables.arrays {
             plan.prefix.iter_mut().chain(&mut plan.rest).for_each(|(block, op)| *op = op_of(*block));
+            plan.rest_pass = pass_of(&plan.rest.map_or(Op::OPEN, |(_, op)| op));
         }
         for plan in &mut self.tables.dynamics {
             plan.candidates.sort_unstable();
@@ -60,7 +64,7 @@ impl Compiler<'_> {
     }
 
     /// Refuses references that come back to the same schema without going down in the document: they never end.
-    fn refuse_loops(&self) -> Result<(), CompileError> {
+    pub(super) fn refuse_loops(&self) -> Result<(), CompileError> {
         #[derive(Clone, Copy, PartialEq)]
         enum State {
             New,
@@ -190,7 +194,7 @@ fn fold_counts(tables: &mut Tables, fast: &mut Vec<Op>) {
 }
 
 /// The op that stands in for a block: itself if it has a single simple one, else a call.
-fn inline(tables: &Tables, mut id: BlockId) -> Op {
+fn inline(tables: &mut Tables, mut id: BlockId) -> Op {
     // LIMIT: a chain of references is followed so far; what is behind runs through calls.
     for _ in 0..REFERENCES_MAX {
         match target(tables, id) {
@@ -203,10 +207,67 @@ fn inline(tables: &Tables, mut id: BlockId) -> Op {
     match block.fast.of(&tables.ops) {
         [] => Op::OPEN,
         // Dynamic references need to know every resource on the way.
-        [op] if tables.dynamics.is_empty() && is_simple(op.kind) => *op,
+        [op] if tables.dynamics.is_empty() && is_simple(op.kind) && !is_bound(op.kind) => *op,
+        ops if ops.iter().all(|op| is_bound(op.kind)) => {
+            let types = ops.iter().fold(Types::ANY, |types, op| Types(types.0 & op.types.0));
+            let (first, last) = integers_within(ops, &tables.numbers);
+            tables.ranges.push(RangePlan { first, last, block: id });
+            Op { types, ..Op::new(Kind::Range(tables.ranges.len() as u32 - 1), Op::OPEN.origin) }
+        }
         ops if ops.iter().all(|op| op.kind.is_leaf()) => Op::new(Kind::Leaves(id), Op::OPEN.origin),
         _ => call,
     }
+}
+
+/// Whether an op of this kind is a bound of a number.
+fn is_bound(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Minimum(_) | Kind::Maximum(_) | Kind::ExclusiveMinimum(_) | Kind::ExclusiveMaximum(_)
+    )
+}
+
+/// The first and the last integer of 64 bits that pass these bounds; none do if they are in the wrong order.
+fn integers_within(ops: &[Op], numbers: &[Number]) -> (i64, i64) {
+    let (mut first, mut last) = (i128::from(i64::MIN), i128::from(i64::MAX));
+    let number = |at: u32| numbers.get(at as usize).copied().unwrap_or(Number::Integer(0));
+    for op in ops {
+        match op.kind {
+            Kind::Minimum(at) => first = first.max(number(at).ceiling()),
+            Kind::ExclusiveMinimum(at) => first = first.max(number(at).floor().saturating_add(1)),
+            Kind::Maximum(at) => last = last.min(number(at).floor()),
+            Kind::ExclusiveMaximum(at) => last = last.min(number(at).ceiling().saturating_sub(1)),
+            _ => {}
+        }
+    }
+    match (i64::try_from(first), i64::try_from(last)) {
+        (Ok(first), Ok(last)) => (first, last),
+        _ => (1, 0),
+    }
+}
+
+/// What passes an op at a look.
+fn pass(op: &Op, blocks: &[Block], ops: &[Op]) -> Pass {
+    let leaves = match op.kind {
+        Kind::Leaves(block) => {
+            blocks.get(block.0 as usize).map(|block| block.fast.of(ops)).unwrap_or_default()
+        }
+        _ => std::slice::from_ref(op),
+    };
+    let (mut types, mut strings) = (op.types, Some((0, u32::MAX)));
+    for leaf in leaves {
+        types = Types(types.0 & leaf.types.0);
+        match (leaf.kind, &mut strings) {
+            (Kind::MinLength(chars), Some((min, _))) => *min = chars,
+            (Kind::MaxLength(chars), Some((_, max))) => *max = chars,
+            (kind, _) => {
+                let asked = kind.asks_of();
+                types = types.without(asked.without(Types::STRING));
+                strings = strings.filter(|_| !asked.meets(Types::STRING));
+            }
+        }
+    }
+    Pass::new(types, strings)
 }
 
 /// Where a block leads that is a reference and nothing else.

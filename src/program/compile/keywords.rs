@@ -121,7 +121,8 @@ impl<'a> Compiler<'a> {
         let kind = if strings_only {
             texts.sort_unstable();
             texts.dedup();
-            self.tables.string_sets.push(NameTable::new(texts));
+            let set = NameTable::new(texts, self.tables.string_sets.len());
+            self.tables.string_sets.push(set);
             Kind::EnumStrings(self.tables.string_sets.len() as u32 - 1)
         } else {
             self.tables.enums.push(values.clone().into_boxed_slice());

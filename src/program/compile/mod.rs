@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::documents::{Dialect, Place, Registry, push_token};
 use super::ops::{Block, BlockId, Op, OpIndex, Origin, Span, Tables};
 use super::patterns::{Pattern, PatternLimits};
-use super::{CompileError, Options, Program};
+use super::{CompileError, Draft, Options, Program};
 
 /// The base of schemas without `$id`.
 const ROOT_URI: &str = "schema:/";
@@ -40,8 +40,10 @@ pub(super) fn compile(text: &str, file: &str, options: &Options) -> Result<Progr
     let root = compiler.block(Place { document: 0, pointer: String::new() }, 0);
     compiler.lower_all()?;
     let root_op = compiler.finish(root)?;
+    let tables = std::mem::take(&mut compiler.tables);
+    compiler.check_definitions(tables.blocks.len())?;
     let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-    Ok(Program { id, root, root_op, tables: compiler.tables, limits: options.limits })
+    Ok(Program { id, root, root_op, tables, limits: options.limits })
 }
 
 /// The origins that no keyword has, in the order of [`OpIndex`]'s constants.
@@ -105,6 +107,33 @@ impl<'a> Compiler<'a> {
             dynamic_targets = now;
             self.collect_dynamic_targets();
         }
+    }
+
+    /// Compiles the definitions of the schema itself that nothing refers to, and throws them away: a mistake in them is
+    /// an error like elsewhere. `blocks` are compiled already.
+    fn check_definitions(&mut self, blocks: usize) -> Result<(), CompileError> {
+        self.tables.blocks.resize_with(blocks, Block::default);
+        self.pattern_bytes = 0;
+        self.patterns.clear();
+        self.dynamic_names.clear();
+        let mut next = 0;
+        while let Some((place, resource)) = self.places.get(next).cloned() {
+            next += 1;
+            let Some(Value::Object(schema)) = self.registry.value(&place).filter(|_| place.document == 0)
+            else {
+                continue;
+            };
+            let modern = self.dialect(resource).is_ok_and(|dialect| dialect.draft == Draft::V2020);
+            let keywords: &[&str] = if modern { &["$defs", "definitions"] } else { &["definitions"] };
+            for keyword in keywords {
+                let Some(Value::Object(definitions)) = schema.get(*keyword) else { continue };
+                for name in definitions.keys() {
+                    self.block(place.child(keyword).child(name), resource);
+                }
+            }
+            self.lower_all()?;
+        }
+        self.refuse_loops()
     }
 
     fn collect_dynamic_targets(&mut self) {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{Compiler, Here};
 use crate::program::names::NameTable;
-use crate::program::ops::{ArrayPlan, BlockId, Counts, Kind, ObjectPlan, Op, OpIndex, Slot, Span};
+use crate::program::ops::{ArrayPlan, BlockId, Counts, Kind, ObjectPlan, Op, OpIndex, Pass, Slot, Span};
 use crate::program::{CompileError, Draft};
 
 type Done = Result<(), CompileError>;
@@ -59,20 +59,20 @@ impl<'a> Compiler<'a> {
             let slot = self.slot(here, name, origin, in_properties, &plan_patterns, others, others_block);
             self.tables.slots.push(slot);
         }
-        let table = NameTable::new(names.iter().copied());
+        let table = NameTable::new(names.iter().copied(), self.tables.objects.len());
         let order = schema_order(&table, names.len(), properties);
         self.tables.objects.push(ObjectPlan {
-            plain: plan_patterns.is_empty() && (names.is_empty() || table.glances().is_some()),
+            plain: plan_patterns.is_empty() && table.glances().is_some(),
             names: table,
             slots: Span { start, end: start + names.len() as u32 },
             ops: Box::default(),
             order,
             required: required.len() as u32,
             required_mask: u64::MAX.checked_shl(required.len() as u32).map_or(u64::MAX, |rest| !rest),
-            number: self.tables.objects.len() as u32,
             counts: Counts::ANY,
             patterns: plan_patterns.into_boxed_slice(),
             others,
+            others_pass: Pass::NOTHING,
             others_block,
             others_evaluated: additional.is_some(),
         });
@@ -191,7 +191,7 @@ impl<'a> Compiler<'a> {
         let prefix =
             (0..count).map(|index| (self.child(here, &[prefix, &index.to_string()]), Op::OPEN)).collect();
         let rest = rest.map(|keyword| (self.child(here, &[keyword]), Op::OPEN));
-        self.tables.arrays.push(ArrayPlan { prefix, rest, counts: Counts::ANY });
+        self.tables.arrays.push(ArrayPlan { prefix, rest, rest_pass: Pass::NOTHING, counts: Counts::ANY });
         self.push(here, "items", Kind::Array(self.tables.arrays.len() as u32 - 1), String::new());
         Ok(())
     }

@@ -5,23 +5,29 @@ use std::ops::ControlFlow::{self, Continue};
 use super::{Duty, Sink, Walk, sorting, weight};
 use crate::program::duplicates::{behind, nested};
 use crate::program::literals;
-use crate::program::ops::{ArrayPlan, BlockId, Kind, Op, OpIndex, Types};
+use crate::program::ops::{ArrayPlan, BlockId, Op, OpIndex};
 use crate::tape::Node;
 use crate::verdict::Reason;
 
 impl<S: Sink> Walk<'_, S> {
-    /// Runs the plan of `prefixItems` and `items` on an array.
+    /// Runs the plan of `prefixItems` and `items` on an array with `len` items and the nodes `inside` it.
     #[inline(never)]
-    pub(super) fn array(&mut self, plan: u32, at: usize, len: usize, duty: Duty) -> ControlFlow<()> {
+    pub(super) fn array(
+        &mut self,
+        plan: u32,
+        len: usize,
+        inside: &[Node<'_>],
+        duty: Duty,
+    ) -> ControlFlow<()> {
         let Some(plan) = self.tables.arrays.get(plan as usize) else { return Continue(()) };
         if !S::REPORTS && !plan.counts.admits(len) {
-            return self.fail(OpIndex::NONE, at, Reason::TooFew);
+            return self.fail(OpIndex::NONE, 0, Reason::TooFew);
         }
         self.enter(len)?;
-        if S::REPORTS || duty.track {
-            self.items_with_notes(plan, at, len, duty)?;
+        if S::REPORTS || duty.track() {
+            self.items_with_notes(plan, self.place_of(inside), len, duty)?;
         } else {
-            self.items(plan, at, len, duty)?;
+            self.items(plan, inside, duty)?;
         }
         self.depth += 1;
         Continue(())
@@ -29,50 +35,22 @@ impl<S: Sink> Walk<'_, S> {
 
     /// Items on the fast path, where nobody takes notes.
     #[inline]
-    fn items(&mut self, plan: &ArrayPlan, at: usize, len: usize, duty: Duty) -> ControlFlow<()> {
-        let nodes = self.nodes;
-        let rest = plan.rest.as_ref().map_or(Op::OPEN, |(_, op)| *op);
-        if plan.prefix.is_empty() {
-            match rest.kind {
-                Kind::Any if self.items_by_type(rest.types, at, duty) => return Continue(()),
-                Kind::Array(inner) if rest.types.meets(Types::ARRAY) => {
-                    return self.items_in_arrays(&rest, inner, at, len, duty);
-                }
-                _ => {}
-            }
+    fn items(&mut self, plan: &ArrayPlan, inside: &[Node<'_>], duty: Duty) -> ControlFlow<()> {
+        let mut rest = inside;
+        for (_, op) in &plan.prefix {
+            let [item, tail @ ..] = rest else { break };
+            let Some((below, behind)) = tail.split_at_checked(nested(item)) else { break };
+            rest = behind;
+            self.value(op, item, below, duty)?;
         }
-        let mut item = at + 1;
-        for number in 0..len {
-            let Some(node) = nodes.get(item) else { break };
-            let op = plan.prefix.get(number).map_or(&rest, |(_, op)| op);
-            self.value(op, item, node, duty)?;
-            item += 1 + nested(node);
-        }
-        Continue(())
-    }
-
-    /// Whether all items are of these types and have nothing below them, so that the type is all there is to check.
-    #[inline]
-    fn items_by_type(&self, types: Types, at: usize, duty: Duty) -> bool {
-        let items = self.nodes.get(at + 1..behind(self.nodes, at)).unwrap_or_default();
-        let leaves = types.without(Types::OBJECT.with(Types::ARRAY));
-        // Without a duty to look below them, objects and arrays that may be anything need no look.
-        (types == Types::ANY && !duty.duplicates) || items.iter().all(|item| leaves.meets(Types::of(item)))
-    }
-
-    /// Arrays in an array, as coordinates are.
-    #[inline]
-    fn items_in_arrays(&mut self, op: &Op, inner: u32, at: usize, len: usize, duty: Duty) -> ControlFlow<()> {
-        let nodes = self.nodes;
-        let mut item = at + 1;
-        for _ in 0..len {
-            let Some(node) = nodes.get(item) else { break };
-            if let Node::Array { len, .. } = node {
-                self.array(inner, item, *len, duty)?;
-            } else {
-                self.value(op, item, node, duty)?;
+        let op = plan.rest.as_ref().map_or(&Op::OPEN, |(_, op)| op);
+        let pass = plan.rest_pass;
+        while let [item, tail @ ..] = rest {
+            if pass.admits_text(item) {
+                rest = tail;
+                continue;
             }
-            item += 1 + nested(node);
+            rest = self.visit_value(&pass, op, item, tail, duty)?;
         }
         Continue(())
     }
@@ -85,8 +63,8 @@ impl<S: Sink> Walk<'_, S> {
             let known = plan.prefix.get(number).or(plan.rest.as_ref());
             match known {
                 Some((block, _)) if S::REPORTS => self.block(*block, item, Duty::NONE)?,
-                Some((_, op)) => self.value(op, item, node, duty.of_child())?,
-                None => self.value(&Op::OPEN, item, node, duty.of_child())?,
+                Some((_, op)) => self.value_at(op, item, duty.of_child())?,
+                None => self.value_at(&Op::OPEN, item, duty.of_child())?,
             }
             if known.is_some() {
                 self.mark(item, duty);
@@ -99,7 +77,7 @@ impl<S: Sink> Walk<'_, S> {
     /// Notes that a member's value or an item was evaluated.
     #[inline]
     pub(super) fn mark(&mut self, at: usize, duty: Duty) {
-        if duty.track {
+        if duty.track() {
             self.scratch.marks.push(at as u32);
         }
     }
@@ -121,7 +99,7 @@ impl<S: Sink> Walk<'_, S> {
                     self.mark(item, duty);
                 }
                 // Without notes to take, the outcome is known early.
-                if !duty.track && (found > plan.max || (found >= plan.min && plan.max == u32::MAX)) {
+                if !duty.track() && (found > plan.max || (found >= plan.min && plan.max == u32::MAX)) {
                     break;
                 }
             }
@@ -135,7 +113,7 @@ impl<S: Sink> Walk<'_, S> {
     }
 
     pub(super) fn unique_items(&mut self, op: &Op, at: usize, len: usize) -> ControlFlow<()> {
-        // Every byte is hashed, and the hashes are sorted.
+        // Every byte is hashed, and the hashes are sorted; of few items, every byte is compared with some others.
         let below = self.nodes.get(at..behind(self.nodes, at)).unwrap_or_default();
         self.pay(below.iter().map(weight).sum::<usize>() + sorting(len))?;
         let repeated = literals::first_repeated(self.nodes, at, len, self.scratch, &mut self.steps);

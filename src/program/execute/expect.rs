@@ -2,22 +2,23 @@
 //! flat list.
 //!
 //! PERF: a stream of envelopes mostly repeats itself. An object whose names are those of the last one, in the same
-//! order, lacks no required name, has no unknown one and none twice: that was found out when the list was made. What
-//! is left is one comparison per name and the checks of the values. Objects that keep differing are hardly
-//! compared any more. This file only says what fits; it must not fail a document.
+//! order, lacks no required name, has no unknown one and none twice: that was found out when the list was made. What is
+//! left is one comparison per name, about 20 instructions with a value that passes at a look. Plans whose objects keep
+//! differing are left alone for longer and longer. This file only says what fits; it must not fail a document.
 
 use std::cell::Cell;
+use std::num::NonZeroU32;
 
 use crate::program::duplicates::{self, Seen, nested};
 use crate::program::names::Print;
-use crate::program::ops::{Kind, ObjectPlan, Op, Tables, Types};
+use crate::program::ops::{Kind, ObjectPlan, Op, Pass, Tables, Types};
 use crate::tape::Node;
 
-/// How many objects of a plan are not compared after one that was not as expected; doubled each time, up to a limit.
-const DOUBT: u16 = 8;
-const DOUBT_MAX: u16 = 1024;
+/// How many documents a plan is left alone after an object that was not as expected; doubled each time, up to a limit.
+const DOUBT: u32 = 8;
+const DOUBT_MAX: u32 = 1024;
 
-/// LIMIT: members of one list; objects beyond that are checked for themselves.
+/// LIMIT: members of one list; larger objects are checked for themselves.
 const MEMBERS_MAX: usize = 96;
 
 /// LIMIT: plans that have a list; its memory is there from the start, so that learning does not allocate.
@@ -30,7 +31,9 @@ const NOTHING: usize = usize::MAX;
 #[derive(Debug, Default)]
 pub(in crate::program) struct Expectations {
     plans: Vec<Expectation>,
-    /// The last object that should be learned from: its plan and its node. Learning waits until the walk is over.
+    /// How many documents there were.
+    documents: u32,
+    /// The object that should be learned from: its plan and its place. Learning waits until the walk is over.
     lesson: Cell<Option<(u32, u32)>>,
 }
 
@@ -38,109 +41,103 @@ pub(in crate::program) struct Expectations {
 #[derive(Debug)]
 pub(super) struct Expectation {
     /// How many members the object itself has, or [`NOTHING`].
-    len: usize,
+    len: Cell<usize>,
     /// All of them, and those of the objects inside it, in the order of the document.
     pub(super) members: Vec<Member>,
-    /// How many more objects are not compared.
-    doubt: Cell<u16>,
-    /// How many that were the last time; above zero, objects of which nothing is known stay out of the list.
-    last_doubt: Cell<u16>,
+    /// The document from which on it may learn again.
+    learns_at: Cell<u32>,
+    /// How many documents it was left alone for the last time.
+    doubt: Cell<u32>,
 }
 
 /// An expected member.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Member {
-    pub(super) print: Print,
-    pub(super) value: Value,
-    /// Checks the value, where that is what is expected.
+    pub(super) name: Print,
+    /// What of its values passes at a look.
+    pub(super) pass: Pass,
+    /// If it is an object whose members follow in the list: how many it has, itself.
+    pub(super) members: Option<NonZeroU32>,
+    /// Checks every other value.
     pub(super) op: Op,
 }
 
-/// What is expected of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Value {
-    /// A string; nothing more is asked than the op's types.
-    String,
-    /// Anything that is neither an object nor an array; nothing more is asked than the op's types.
-    Leaf,
-    /// An object with so many members, which follow in the list.
-    Object(u32),
-    /// An object with so many members, of which only the names count. The next so many of the list are inside it.
-    Open(u32, u32),
-    /// Whatever the op lets pass.
-    Op,
-}
+const _: () = assert!(size_of::<Member>() == 64, "a member has a cache line of its own");
 
 impl Expectations {
     /// Room for every plan of a program.
     pub(in crate::program) fn new(tables: &Tables) -> Self {
         let plans = tables.objects.iter().take(PLANS_MAX).map(|_| Expectation::nothing()).collect();
-        Self { plans, lesson: Cell::new(None) }
+        Self { plans, documents: 0, lesson: Cell::new(None) }
     }
 
     /// What is expected of an object with `len` members, if anything.
     #[inline]
-    pub(super) fn of(&self, plan: u32, len: usize, at: usize) -> Option<&Expectation> {
-        let expectation = self.plans.get(plan as usize)?;
-        if expectation.len == len && expectation.doubt.get() == 0 {
-            return Some(expectation);
-        }
-        // An object that is not compared brings the next lesson nearer.
-        match expectation.doubt.get() {
-            // Of several lessons in one document the first one counts: it has the largest object.
-            0 if self.lesson.get().is_none() => {
-                if expectation.len != NOTHING {
-                    expectation.surprise();
-                }
-                self.lesson.set(Some((plan, at as u32)));
-            }
-            0 => {}
-            doubt => expectation.doubt.set(doubt - 1),
-        }
-        None
+    pub(super) fn of(&self, plan: u32, len: usize) -> Option<&Expectation> {
+        self.plans.get(plan as usize).filter(|expectation| expectation.len.get() == len)
     }
 
-    /// Learns from an object of the document that was just walked, if there is a lesson.
+    /// Whether there is a lesson in an object of a plan that nothing, or something else, was expected of.
     #[inline]
-    pub(in crate::program) fn learn(&mut self, tables: &Tables, nodes: &[Node<'_>], seen: &mut Seen) {
-        if let Some((plan, at)) = self.lesson.take()
-            && let Some(expectation) = self.plans.get_mut(plan as usize)
-            && let Some(plan) = tables.objects.get(plan as usize)
-        {
-            expectation.learn(tables, plan, nodes, at as usize, seen);
+    pub(super) fn learns(&self, plan: u32) -> bool {
+        self.plans.get(plan as usize).is_some_and(|plan| self.documents >= plan.learns_at.get())
+    }
+
+    /// Notes where the object stands that should be learned from. Of several lessons in one document the first one
+    /// counts: it has the largest object.
+    #[cold]
+    pub(super) fn note_lesson(&self, plan: u32, at: usize) {
+        if self.lesson.get().is_none() {
+            self.lesson.set(Some((plan, at as u32)));
         }
+    }
+
+    /// An object was not as expected; returns the number of its members, which was.
+    #[cold]
+    pub(super) fn surprised(&self, expectation: &Expectation) -> usize {
+        let len = expectation.len.replace(NOTHING);
+        expectation.doubt.set((expectation.doubt.get() * 2).clamp(DOUBT, DOUBT_MAX));
+        expectation.learns_at.set(self.documents.saturating_add(expectation.doubt.get()));
+        len
+    }
+
+    /// Ends a document; learns from one of its objects, if there is a lesson.
+    #[inline]
+    pub(in crate::program) fn end(&mut self, tables: &Tables, nodes: &[Node<'_>], seen: &mut Seen) {
+        self.documents = self.documents.saturating_add(1);
+        if let Some((plan, at)) = self.lesson.take() {
+            self.learn(tables, nodes, seen, plan, at as usize);
+        }
+    }
+
+    #[cold]
+    fn learn(&mut self, tables: &Tables, nodes: &[Node<'_>], seen: &mut Seen, plan: u32, at: usize) {
+        if self.documents == u32::MAX {
+            self.documents = 0;
+            self.plans.iter().for_each(|expectation| expectation.learns_at.set(0));
+        }
+        let (Some(expectation), Some(plan)) =
+            (self.plans.get_mut(plan as usize), tables.objects.get(plan as usize))
+        else {
+            return;
+        };
+        // An object with another number of members than expected is a surprise, too.
+        let doubt = if expectation.members.is_empty() { 0 } else { DOUBT };
+        expectation.doubt.set((expectation.doubt.get() * 2).clamp(doubt, DOUBT_MAX));
+        expectation.learns_at.set(self.documents.saturating_add(expectation.doubt.get()));
+        expectation.members.clear();
+        let mut lesson = Lesson { tables, nodes, seen, members: &mut expectation.members };
+        expectation.len.set(lesson.object(plan, at).unwrap_or(NOTHING));
     }
 }
 
 impl Expectation {
     fn nothing() -> Self {
         Self {
-            len: NOTHING,
+            len: Cell::new(NOTHING),
             members: Vec::with_capacity(MEMBERS_MAX),
+            learns_at: Cell::new(0),
             doubt: Cell::new(0),
-            last_doubt: Cell::new(0),
-        }
-    }
-
-    /// An object was not as expected.
-    #[cold]
-    pub(super) fn surprise(&self) {
-        let doubt = (self.last_doubt.get() * 2).clamp(DOUBT, DOUBT_MAX);
-        self.doubt.set(doubt);
-        self.last_doubt.set(doubt);
-    }
-
-    #[cold]
-    fn learn(&mut self, tables: &Tables, plan: &ObjectPlan, nodes: &[Node<'_>], at: usize, seen: &mut Seen) {
-        let Some(Node::Object { len, .. }) = nodes.get(at) else { return };
-        self.len = *len;
-        self.members.clear();
-        let open = self.last_doubt.get() == 0;
-        let mut lesson = Lesson { tables, nodes, seen, members: &mut self.members, open };
-        if lesson.object(Some(plan), at).is_none() {
-            // The next attempt is as far away as after a surprise.
-            self.len = NOTHING;
-            self.surprise();
         }
     }
 }
@@ -151,61 +148,45 @@ struct Lesson<'l> {
     nodes: &'l [Node<'l>],
     seen: &'l mut Seen,
     members: &'l mut Vec<Member>,
-    /// Whether objects of which nothing is known go into the list.
-    open: bool,
 }
 
 impl Lesson<'_> {
-    /// Adds the members of an object, of which a plan or nothing is known. `None` if an object cannot be expected
-    /// to look like this one: it may be invalid, or is too large.
-    fn object(&mut self, plan: Option<&ObjectPlan>, at: usize) -> Option<()> {
-        let Node::Object { len, .. } = *self.nodes.get(at)? else { return None };
-        if plan.is_some_and(|plan| !plan.plain || !plan.counts.admits(len))
-            || duplicates::first_of(self.nodes, at, len, self.seen).is_some()
-        {
+    /// Adds the members of an object and says how many it has itself. `None` if an object cannot be expected to look
+    /// like this one: it may be invalid, or is too large.
+    fn object(&mut self, plan: &ObjectPlan, at: usize) -> Option<usize> {
+        let Node::Object { len, count } = *self.nodes.get(at)? else { return None };
+        let inside = self.nodes.get(at + 1..at + 1 + count)?;
+        if !plan.plain || duplicates::first_of(inside, len, self.seen).is_some() {
             return None;
         }
         let mut required = 0;
         let mut name_at = at + 1;
         for _ in 0..len {
             let [Node::String(name), value, ..] = self.nodes.get(name_at..)? else { return None };
-            let slot = plan.and_then(|plan| plan.names.find(name));
-            required += u32::from(plan.zip(slot).is_some_and(|(plan, slot)| slot < plan.required));
-            let op = match (plan, slot) {
-                (Some(plan), Some(slot)) => plan.slots.of(&self.tables.slots).get(slot as usize)?.op,
-                (Some(plan), None) => plan.others,
-                (None, _) => Op::OPEN,
-            };
-            if name.len() > Print::EXACT_BYTES || self.members.len() >= MEMBERS_MAX {
+            let known = plan.names.known(name);
+            required += u32::from(known.is_some_and(|known| u32::from(known.number) < plan.required));
+            let (op, pass) = known.map_or((plan.others, plan.others_pass), |known| (known.op, known.pass));
+            if name.len() > Print::EXACT_BYTES as usize || self.members.len() >= MEMBERS_MAX {
                 return None;
             }
             let number = self.members.len();
-            self.members.push(Member { print: Print::of(name), value: Value::Op, op });
-            let expected = self.value(op, value, name_at + 1);
-            self.members.get_mut(number)?.value = expected;
+            self.members.push(Member { name: Print::of(name), pass, members: None, op });
+            let members = self.members_of(op, value, name_at + 1);
+            self.members.get_mut(number)?.members = members;
             name_at += 2 + nested(value);
         }
-        (required == plan.map_or(0, |plan| plan.required)).then_some(())
+        (required == plan.required).then_some(len)
     }
 
-    /// What to expect of a value like this one; adds the members of an object.
-    fn value(&mut self, op: Op, node: &Node<'_>, at: usize) -> Value {
+    /// Adds the members of a value, if it is an object that can be expected; says how many it has itself.
+    fn members_of(&mut self, op: Op, node: &Node<'_>, at: usize) -> Option<NonZeroU32> {
+        let (Node::Object { .. }, Kind::Object(plan)) = (node, op.kind) else { return None };
+        let plan = self.tables.objects.get(plan as usize).filter(|_| op.types.meets(Types::OBJECT))?;
         let before = self.members.len();
-        let expected = match (node, op.kind) {
-            (Node::String(_), Kind::Any) if op.types.meets(Types::STRING) => Some(Value::String),
-            (Node::Static(_), Kind::Any) if op.types.meets(Types::of(node)) => Some(Value::Leaf),
-            (Node::Object { len, .. }, Kind::Any) if self.open && op.types.meets(Types::OBJECT) => {
-                self.object(None, at).map(|()| Value::Open(*len as u32, (self.members.len() - before) as u32))
-            }
-            (Node::Object { len, .. }, Kind::Object(plan)) if op.types.meets(Types::OBJECT) => {
-                let plan = self.tables.objects.get(plan as usize);
-                self.object(plan, at).filter(|()| plan.is_some()).map(|()| Value::Object(*len as u32))
-            }
-            _ => None,
-        };
-        expected.unwrap_or_else(|| {
+        let len = self.object(plan, at).and_then(|len| NonZeroU32::new(len as u32));
+        if len.is_none() {
             self.members.truncate(before);
-            Value::Op
-        })
+        }
+        len
     }
 }

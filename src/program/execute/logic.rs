@@ -20,12 +20,12 @@ impl<'w, S: Sink> Walk<'w, S> {
                 }
                 return self.fail(op.origin, at, checks::reason(op.kind));
             }
-            (Kind::Call(block), _) => return self.call(block, at, Duty { duplicates: false, ..duty }),
+            (Kind::Call(block), _) => return self.call(block, at, duty.without_duplicates()),
             (Kind::Delegate(block), _) => return self.call(block, at, duty),
             (Kind::Dynamic(plan), _) => {
                 self.pay(self.scratch.scopes.len())?;
                 let Some(block) = self.dynamic_target(plan) else { return Continue(()) };
-                return self.call(block, at, Duty { duplicates: false, ..duty });
+                return self.call(block, at, duty.without_duplicates());
             }
             (Kind::If(plan), _) => return self.condition(plan, at, duty),
             (Kind::AnyOf(branches), _) => self.count_passing(branches, at, duty, 1)? != 0,
@@ -106,8 +106,8 @@ impl<'w, S: Sink> Walk<'w, S> {
             {
                 continue;
             }
-            passing += usize::from(self.passes(*branch, at, duty.track)?);
-            if passing >= enough && !duty.track {
+            passing += usize::from(self.passes(*branch, at, duty.track())?);
+            if passing >= enough && !duty.track() {
                 break;
             }
         }
@@ -134,9 +134,9 @@ impl<'w, S: Sink> Walk<'w, S> {
 
     fn condition(&mut self, plan: u32, at: usize, duty: Duty) -> ControlFlow<()> {
         let Some(plan) = self.tables.conditions.get(plan as usize) else { return Continue(()) };
-        let chosen = if self.passes(plan.condition, at, duty.track)? { plan.then } else { plan.otherwise };
+        let chosen = if self.passes(plan.condition, at, duty.track())? { plan.then } else { plan.otherwise };
         match chosen {
-            Some(block) => self.call(block, at, Duty { duplicates: false, ..duty }),
+            Some(block) => self.call(block, at, duty.without_duplicates()),
             None => Continue(()),
         }
     }
@@ -160,7 +160,7 @@ impl<'w, S: Sink> Walk<'w, S> {
         let plan = self.tables.dependent_schemas.get(plan as usize).map(|list| &**list).unwrap_or_default();
         for (name, block) in plan {
             if self.member(at, len, name)?.is_some() {
-                self.call(*block, at, Duty { duplicates: false, ..duty })?;
+                self.call(*block, at, duty.without_duplicates())?;
             }
         }
         Continue(())
@@ -228,7 +228,7 @@ impl BranchHints {
         kind.is_some_and(|kind| match choice {
             Choice::None => false,
             Choice::NoText => true,
-            Choice::Text(text) => !checks::text_holds(tables, kind, text),
+            Choice::Text(text) => !checks::text_holds(tables, &kind, text),
         })
     }
 }

@@ -17,9 +17,9 @@ use std::ops::ControlFlow::{self, Break, Continue};
 pub(super) use expect::Expectations;
 
 use super::duplicates;
-use super::ops::{BlockId, Kind, Op, OpIndex, Tables, Types};
+use super::ops::{BlockId, Kind, Op, OpIndex, Pass, Tables, Types};
 use super::{Failure, Memory, Observer};
-use crate::tape::{Node, NodeIndex};
+use crate::tape::{Node, NodeIndex, StaticNode};
 use crate::verdict::Reason;
 
 /// Checking this many bytes of a string counts as one step.
@@ -55,22 +55,41 @@ impl<O: Observer> Sink for Reporting<'_, O> {
     }
 }
 
-/// What a block has to do beside its checks.
+/// What a block has to do beside its checks. PERF: one byte, so that it takes one register.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Duty {
-    /// Find duplicate names in everything below the node.
-    pub(super) duplicates: bool,
-    /// Note which members and items were evaluated.
-    pub(super) track: bool,
-}
+pub(super) struct Duty(u8);
 
 impl Duty {
-    /// What remains to do for a child: each child is evaluated for itself.
-    fn of_child(self) -> Self {
-        Self { duplicates: self.duplicates, track: false }
+    const NONE: Self = Self(0);
+    /// Find duplicate names in everything below the node.
+    pub(super) const DUPLICATES: Self = Self(1);
+    /// Note which members and items were evaluated.
+    const TRACK: Self = Self(2);
+
+    #[inline]
+    fn duplicates(self) -> bool {
+        self.0 & Self::DUPLICATES.0 != 0
     }
 
-    const NONE: Self = Self { duplicates: false, track: false };
+    #[inline]
+    fn track(self) -> bool {
+        self.0 & Self::TRACK.0 != 0
+    }
+
+    /// With notes to take if `track` says so.
+    fn and_track(self, track: bool) -> Self {
+        if track { Self(self.0 | Self::TRACK.0) } else { self }
+    }
+
+    /// Without looking for duplicate names.
+    fn without_duplicates(self) -> Self {
+        Self(self.0 & Self::TRACK.0)
+    }
+
+    /// What remains to do for a child: each child is evaluated for itself.
+    fn of_child(self) -> Self {
+        Self(self.0 & Self::DUPLICATES.0)
+    }
 }
 
 /// One walk over one document.
@@ -95,7 +114,7 @@ pub(super) struct Walk<'w, S> {
     pub(super) dynamic: bool,
 }
 
-impl<S: Sink> Walk<'_, S> {
+impl<'w, S: Sink> Walk<'w, S> {
     /// Runs a block on the node at `at`.
     #[inline(never)]
     pub(super) fn block(&mut self, id: BlockId, at: usize, duty: Duty) -> ControlFlow<()> {
@@ -109,7 +128,7 @@ impl<S: Sink> Walk<'_, S> {
         if self.dynamic {
             self.scratch.scopes.push(block.resource);
         }
-        let inner = Duty { track: duty.track || block.unevaluated, ..duty };
+        let inner = duty.and_track(block.unevaluated);
         let marks_from = self.marks_from;
         if block.unevaluated {
             self.marks_from = marks;
@@ -121,7 +140,7 @@ impl<S: Sink> Walk<'_, S> {
             self.scratch.scopes.pop();
         }
         self.marks_from = marks_from;
-        if block.unevaluated && !duty.track {
+        if block.unevaluated && !duty.track() {
             self.scratch.marks.truncate(marks);
         }
         self.depth += 1;
@@ -130,40 +149,79 @@ impl<S: Sink> Walk<'_, S> {
             Node::Array { .. } => block.owns.arrays,
             _ => true,
         };
-        if duty.duplicates && !owned { self.open(at) } else { Continue(()) }
+        if duty.duplicates() && !owned { self.open(at) } else { Continue(()) }
     }
 
-    /// Runs an op that stands in for a whole block.
+    /// Runs an op that stands in for a whole block, on the value at `at`.
+    pub(super) fn value_at(&mut self, op: &Op, at: usize, duty: Duty) -> ControlFlow<()> {
+        let Some([node, tail @ ..]) = self.nodes.get(at..) else { return Continue(()) };
+        self.visit_value(&Pass::NOTHING, op, node, tail, duty)?;
+        Continue(())
+    }
+
+    /// Runs an op that stands in for a whole block, on a value and the nodes `inside` it.
+    #[inline(never)]
+    pub(super) fn value(
+        &mut self,
+        op: &Op,
+        node: &Node<'_>,
+        inside: &[Node<'_>],
+        duty: Duty,
+    ) -> ControlFlow<()> {
+        let at = self.place(node);
+        match (node, op.kind) {
+            (_, Kind::Call(block)) => return self.block(block, at, duty),
+            (Node::Object { .. }, Kind::Object(_)) | (Node::Array { .. }, Kind::Array(_)) => {
+                return self.op(op, at, node, duty);
+            }
+            _ => self.op(op, at, node, duty)?,
+        }
+        if inside.is_empty() || !duty.duplicates() { Continue(()) } else { self.open(at) }
+    }
+
+    /// As [`Self::value`], for a string.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "a call per member costs more than the check itself")]
-    pub(super) fn value(&mut self, op: &Op, at: usize, node: &Node<'_>, duty: Duty) -> ControlFlow<()> {
-        // PERF: most values are strings that pass; everything else is a call away.
-        if let Node::String(text) = node
-            && op.types.meets(Types::STRING)
-            && (matches!(op.kind, Kind::Any)
-                || (op.kind.is_leaf() && checks::text_holds(self.tables, op.kind, text)))
-        {
-            return Continue(());
+    fn text(&mut self, op: &Op, node: &Node<'_>, text: &str) -> ControlFlow<()> {
+        if !op.kind.is_leaf() || !op.types.meets(Types::STRING) {
+            return self.value(op, node, &[], Duty::NONE);
         }
-        if let (Node::Object { len, .. }, Kind::Object(plan)) = (node, op.kind)
-            && op.types.meets(Types::OBJECT)
-        {
-            return self.object(plan, at, *len, duty);
-        }
-        self.any_value(op, at, node, duty)
+        if checks::text_holds(self.tables, &op.kind, text) { Continue(()) } else { self.fail_leaf(op, node) }
     }
 
-    #[inline(never)]
-    fn any_value(&mut self, op: &Op, at: usize, node: &Node<'_>, duty: Duty) -> ControlFlow<()> {
-        if let Kind::Call(block) = op.kind {
-            return self.block(block, at, duty);
+    /// As [`Self::value`], for a number, boolean or null.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a call per member costs more than the check itself")]
+    fn scalar(&mut self, op: &Op, node: &Node<'_>, value: StaticNode) -> ControlFlow<()> {
+        if let Kind::Range(plan) = op.kind
+            && op.types.meets(Types::INTEGER)
+            && let Some(value) = integer(value)
+            && let Some(plan) = self.tables.ranges.get(plan as usize)
+        {
+            return if plan.first <= value && value <= plan.last {
+                Continue(())
+            } else {
+                self.fail_leaf(op, node)
+            };
         }
-        self.op(op, at, node, duty)?;
-        match (node, op.kind) {
-            (Node::Object { .. }, Kind::Object(_)) | (Node::Array { .. }, Kind::Array(_)) => Continue(()),
-            (Node::Object { .. } | Node::Array { .. }, _) if duty.duplicates => self.open(at),
-            _ => Continue(()),
-        }
+        self.value(op, node, &[], Duty::NONE)
+    }
+
+    /// Where a node of the tape stands. PERF: cheaper than to carry it along, since few checks ask.
+    fn place(&self, node: &Node<'_>) -> usize {
+        let bytes = std::ptr::from_ref(node).addr().wrapping_sub(self.nodes.as_ptr().addr());
+        bytes / size_of::<Node<'_>>()
+    }
+
+    /// Where the container stands that has these nodes inside it.
+    fn place_of(&self, inside: &[Node<'_>]) -> usize {
+        let bytes = inside.as_ptr().addr().wrapping_sub(self.nodes.as_ptr().addr());
+        (bytes / size_of::<Node<'_>>()).wrapping_sub(1)
+    }
+
+    /// The nodes inside the container at `at`, which spans `count` of them.
+    fn inside(&self, at: usize, count: usize) -> &'w [Node<'w>] {
+        self.nodes.get(at + 1..at + 1 + count).unwrap_or_default()
     }
 
     /// Looks for duplicate names in a part of the document that no op visits.
@@ -185,12 +243,20 @@ impl<S: Sink> Walk<'_, S> {
         }
         match (node, op.kind) {
             (_, Kind::Any) => Continue(()),
-            (Node::Object { len, .. }, Kind::Object(plan)) => self.object(plan, at, *len, duty),
-            (Node::Array { len, .. }, Kind::Array(plan)) => self.array(plan, at, *len, duty),
+            (Node::Object { len, count }, Kind::Object(plan)) => {
+                self.object(plan, *len, self.inside(at, *count), duty)
+            }
+            (Node::Array { len, count }, Kind::Array(plan)) => {
+                self.array(plan, *len, self.inside(at, *count), duty)
+            }
             (_, Kind::Leaves(block)) => self.leaves(block, at, node),
+            (_, Kind::Range(plan)) => match self.tables.ranges.get(plan as usize) {
+                Some(plan) => self.leaves(plan.block, at, node),
+                None => Continue(()),
+            },
             (_, kind) if kind.is_logic() => self.logic(op, at, node, duty),
             _ if checks::holds(self.tables, op.kind, node) => Continue(()),
-            _ => self.fail_leaf(op, at),
+            _ => self.fail_leaf(op, node),
         }
     }
 
@@ -205,15 +271,15 @@ impl<S: Sink> Walk<'_, S> {
                 return self.fail(op.origin, at, Reason::WrongType);
             }
             if !checks::holds(self.tables, op.kind, node) {
-                return self.fail_leaf(op, at);
+                return self.fail_leaf(op, node);
             }
         }
         Continue(())
     }
 
     #[cold]
-    fn fail_leaf(&mut self, op: &Op, at: usize) -> ControlFlow<()> {
-        self.fail(op.origin, at, checks::reason(op.kind))
+    fn fail_leaf(&mut self, op: &Op, node: &Node<'_>) -> ControlFlow<()> {
+        self.fail(op.origin, self.place(node), checks::reason(op.kind))
     }
 
     #[inline]
@@ -230,17 +296,18 @@ impl<S: Sink> Walk<'_, S> {
     #[inline]
     fn enter(&mut self, steps: usize) -> ControlFlow<()> {
         self.pay(steps + 1)?;
-        let Some(depth) = self.depth.checked_sub(1) else { return self.stop(OpIndex::DEPTH) };
-        self.depth = depth;
-        Continue(())
+        // PERF: the limit shows as an overflow, which takes no comparison; the walk ends with it.
+        let (left, none) = self.depth.overflowing_sub(1);
+        self.depth = left;
+        if none { self.stop(OpIndex::DEPTH) } else { Continue(()) }
     }
 
     /// Pays for `steps`.
     #[inline]
     pub(super) fn pay(&mut self, steps: usize) -> ControlFlow<()> {
-        let Some(left) = self.steps.checked_sub(steps as u64) else { return self.stop(OpIndex::STEPS) };
+        let (left, none) = self.steps.overflowing_sub(steps as u64);
         self.steps = left;
-        Continue(())
+        if none { self.stop(OpIndex::STEPS) } else { Continue(()) }
     }
 
     #[cold]
@@ -277,7 +344,7 @@ impl<S: Sink> Walk<'_, S> {
     fn attempt(&mut self, id: BlockId, at: usize, track: bool) -> ControlFlow<(), bool> {
         let (marks, scopes) = (self.scratch.marks.len(), self.scratch.scopes.len());
         let (bits, depth, marks_from) = (self.scratch.bits.len(), self.depth, self.marks_from);
-        if self.block(id, at, Duty { duplicates: false, track }).is_continue() {
+        if self.block(id, at, Duty::NONE.and_track(track)).is_continue() {
             return Continue(true);
         }
         if self.stopped.is_some() {
@@ -290,6 +357,16 @@ impl<S: Sink> Walk<'_, S> {
         self.depth = depth;
         self.marks_from = marks_from;
         Continue(false)
+    }
+}
+
+/// The integer of 64 bits that a node is, if it is one.
+#[inline]
+fn integer(node: StaticNode) -> Option<i64> {
+    match node {
+        StaticNode::I64(value) => Some(value),
+        StaticNode::U64(value) => i64::try_from(value).ok(),
+        _ => None,
     }
 }
 

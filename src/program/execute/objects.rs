@@ -1,31 +1,101 @@
 //! Members of objects: the hottest loop of the program.
 //!
-//! On the fast path an object is first compared with the one that was last seen in its place (`expect`). If that
-//! fails, its members are found at a glance, and their values checked in the schema's order. `required`, duplicates
-//! and unknown names fall out of the same visit. The reporting path has an order of its own, see `report`.
+//! On the fast path members are visited once, in the order of the document: a glance finds the name, a look lets most
+//! values pass, and the rest run their op. `required`, duplicates and unknown names fall out of the same visit. The
+//! reporting path has an order of its own, see `report`.
 
 use std::ops::ControlFlow::{self, Continue};
 
-use super::expect::{Expectation, Value};
+use super::expect::Expectation;
 use super::{BYTES_PER_STEP, Duty, Sink, Walk};
 use crate::program::duplicates::{self, behind, nested};
-use crate::program::names::Glances;
-use crate::program::ops::{BlockId, Kind, ObjectPlan, Op, OpIndex, Types};
+use crate::program::ops::{BlockId, Kind, ObjectPlan, Op, OpIndex, Pass, Types};
 use crate::tape::Node;
 use crate::verdict::Reason;
 
 impl<S: Sink> Walk<'_, S> {
-    /// Runs an object's plan.
+    /// Runs an object's plan on an object with `len` members and the nodes `inside` it.
+    ///
+    /// PERF: it only chooses a way and gives everything on, so that it needs no stack of its own. Each way gives the
+    /// depth back.
     #[inline(never)]
-    pub(super) fn object(&mut self, plan: u32, at: usize, len: usize, duty: Duty) -> ControlFlow<()> {
+    pub(super) fn object(
+        &mut self,
+        plan: u32,
+        len: usize,
+        inside: &[Node<'_>],
+        duty: Duty,
+    ) -> ControlFlow<()> {
+        let number = plan;
         let Some(plan) = self.tables.objects.get(plan as usize) else { return Continue(()) };
-        self.enter(len * (1 + plan.patterns.len()))?;
+        self.enter(len)?;
+        if S::REPORTS || !plan.plain || duty.track() {
+            return self.visit_any(plan, len, inside, duty);
+        }
+        if let Some(expectation) = self.expectations.of(number, len) {
+            return self.visit_expected(expectation, plan, inside, duty);
+        }
+        if self.expectations.learns(number) {
+            self.expectations.note_lesson(number, self.place_of(inside));
+        }
+        self.visit_plain(plan, len, inside, duty)
+    }
+
+    /// Compares an object with what is expected of it, and checks its values. If it is another one after all, it is
+    /// visited as such.
+    #[inline(never)]
+    fn visit_expected(
+        &mut self,
+        expectation: &Expectation,
+        plan: &ObjectPlan,
+        inside: &[Node<'_>],
+        duty: Duty,
+    ) -> ControlFlow<()> {
+        self.pay(expectation.members.len())?;
+        let mut rest = inside;
+        for expected in &expectation.members {
+            let [Node::String(name), value, tail @ ..] = rest else { break };
+            if !expected.name.is_of(name) {
+                break;
+            }
+            if expected.pass.admits_text(value) {
+                rest = tail;
+                continue;
+            }
+            if let (Some(members), Node::Object { len, .. }) = (expected.members, value) {
+                if *len != members.get() as usize {
+                    break;
+                }
+                rest = tail;
+                continue;
+            }
+            rest = self.visit_value(&expected.pass, &expected.op, value, tail, duty)?;
+        }
+        if rest.is_empty() {
+            self.depth += 1;
+            return Continue(());
+        }
+        let len = self.expectations.surprised(expectation);
+        self.visit_plain(plan, len, inside, duty)
+    }
+
+    /// An object that is no plain one, or in whose place more than its validity counts.
+    #[inline(never)]
+    fn visit_any(
+        &mut self,
+        plan: &ObjectPlan,
+        len: usize,
+        inside: &[Node<'_>],
+        duty: Duty,
+    ) -> ControlFlow<()> {
+        let at = self.place_of(inside);
+        self.pay(len * plan.patterns.len())?;
         if S::REPORTS {
             self.report_members(plan, at, len, duty)?;
         } else if !plan.counts.admits(len) {
             return self.fail(OpIndex::NONE, at, Reason::TooFew);
-        } else if plan.plain && !duty.track {
-            self.visit_plain(plan, at, len, duty)?;
+        } else if plan.slots.len() == 0 && plan.patterns.is_empty() && !duty.track() {
+            self.visit_map(plan, len, inside, duty)?;
         } else {
             self.visit_members(plan, at, len, duty)?;
         }
@@ -34,155 +104,135 @@ impl<S: Sink> Walk<'_, S> {
     }
 
     /// As [`Self::visit_members`], for objects whose names can be told apart at a glance and where nobody takes notes.
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "it has one caller")]
-    fn visit_plain(&mut self, plan: &ObjectPlan, at: usize, len: usize, duty: Duty) -> ControlFlow<()> {
-        if plan.slots.len() == 0 {
-            return self.visit_map(plan, at, len, duty);
-        }
-        if let Some(expectation) = self.expectations.of(plan.number, len, at) {
-            if self.visit_expected(expectation, at, duty)? {
-                return Continue(());
-            }
-            expectation.surprise();
-        }
-        if plan.ops.len() <= FEW {
-            self.visit_any_order::<FEW>(plan, at, len, duty)
-        } else {
-            self.visit_any_order::<{ Glances::LEN_MAX }>(plan, at, len, duty)
-        }
-    }
-
-    /// Compares an object with what is expected of it, and checks its values. Says whether it was as expected.
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "it has one caller")]
-    fn visit_expected(&mut self, expectation: &Expectation, at: usize, duty: Duty) -> ControlFlow<(), bool> {
-        self.pay(expectation.members.len())?;
-        let (nodes, child) = (self.nodes, duty.of_child());
-        let mut rest = nodes.get(at + 1..).unwrap_or_default();
-        let mut members = expectation.members.iter();
-        while let Some(expected) = members.next() {
-            let [Node::String(name), value, tail @ ..] = rest else { return Continue(false) };
-            if !expected.print.is_of(name) {
-                return Continue(false);
-            }
-            rest = tail;
-            // PERF: by far the most frequent case, so it does not go through the jump table.
-            if matches!(expected.value, Value::String) && matches!(value, Node::String(_)) {
+    #[inline(never)]
+    fn visit_plain(
+        &mut self,
+        plan: &ObjectPlan,
+        len: usize,
+        inside: &[Node<'_>],
+        duty: Duty,
+    ) -> ControlFlow<()> {
+        let Some(glances) = plan.names.glances() else { return Continue(()) };
+        let (mut seen, mut unknown) = (0_u64, 0_u32);
+        let mut rest = inside;
+        while let [Node::String(name), value, tail @ ..] = rest {
+            let Some(known) = glances.find(name, &plan.names) else {
+                unknown += 1;
+                rest = self.visit_unknown(plan, value, tail, duty)?;
+                continue;
+            };
+            seen |= 1 << (known.number % 64);
+            // PERF: most values are strings that pass at a look, so they come first.
+            if known.pass.admits_text(value) {
+                rest = tail;
                 continue;
             }
-            let skip = match (expected.value, value) {
-                (Value::String | Value::Leaf, Node::String(_) | Node::Static(_))
-                    if expected.op.types.meets(Types::of(value)) =>
-                {
-                    continue;
-                }
-                (Value::Op, _) => {
-                    self.value(&expected.op, nodes.len() - tail.len() - 1, value, child)?;
-                    nested(value)
-                }
-                (Value::Object(expected), Node::Object { len, .. }) if *len == expected as usize => continue,
-                (Value::Open(expected, inside), Node::Object { len, count }) => {
-                    if duty.duplicates && *len == expected as usize {
-                        continue;
-                    }
-                    if duty.duplicates {
-                        return Continue(false);
-                    }
-                    members = members.as_slice().get(inside as usize..).unwrap_or_default().iter();
-                    *count
-                }
-                _ => return Continue(false),
-            };
-            rest = tail.get(skip..).unwrap_or_default();
+            rest = self.visit_value(&known.pass, &known.op, value, tail, duty)?;
         }
-        Continue(true)
+        if plan.required_mask & !seen != 0 {
+            return self.fail(OpIndex::NONE, 0, Reason::MissingField);
+        }
+        self.depth += 1;
+        if duty.duplicates() { self.unique_members(inside, len, seen, unknown) } else { Continue(()) }
     }
 
-    /// Finds members and checks their values in two loops. The first has no branch that depends on names, and sees to
-    /// all values of which a type is all that is asked. The second runs in the order of the slots, which is the same
-    /// for every document: the processor learns it, whatever the order of members.
-    #[inline(never)]
-    fn visit_any_order<const SLOTS: usize>(
+    /// Checks a value that is no string which passes at a look; `tail` is what stands behind its own node. Returns what
+    /// stands behind all of it.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a call per member costs more than the look itself")]
+    pub(super) fn visit_value<'n>(
         &mut self,
-        plan: &ObjectPlan,
-        at: usize,
-        len: usize,
+        pass: &Pass,
+        op: &Op,
+        value: &Node<'_>,
+        tail: &'n [Node<'n>],
         duty: Duty,
-    ) -> ControlFlow<()> {
-        let nodes = self.nodes;
-        let Some(glances) = plan.names.glances() else { return Continue(()) };
-        let members = nodes.get(at + 1..behind(nodes, at)).unwrap_or_default();
-        let mut places = [0_u32; SLOTS];
-        let found = find_members(members, plan, glances, duty, &mut places);
-        if found.twice {
-            return self.visit_members(plan, at, len, duty);
+    ) -> ControlFlow<(), &'n [Node<'n>]> {
+        if let Node::String(text) = value {
+            self.text(op, value, text)?;
+            return Continue(tail);
         }
-        if plan.required_mask & !found.seen != 0 {
-            return self.fail(OpIndex::NONE, at, Reason::MissingField);
-        }
-        let child = duty.of_child();
-        let mut left = found.unchecked;
-        while left != 0 {
-            let number = left.trailing_zeros() as usize;
-            left &= left - 1;
-            let value_at = at + places.get(number % SLOTS).map_or(0, |place| *place as usize);
-            let (Some(op), Some(value)) = (plan.ops.get(number), nodes.get(value_at)) else { break };
-            self.value(op, value_at, value, child)?;
-        }
-        let open =
-            !duty.duplicates && matches!(plan.others.kind, Kind::Any) && plan.others.types == Types::ANY;
-        if !found.unknown || open {
-            return Continue(());
-        }
-        self.visit_unknown(plan, glances, at, len, duty)
-    }
-
-    /// The members of a plain object that no slot has.
-    #[inline(never)]
-    fn visit_unknown(
-        &mut self,
-        plan: &ObjectPlan,
-        glances: &Glances,
-        at: usize,
-        len: usize,
-        duty: Duty,
-    ) -> ControlFlow<()> {
-        let mut name_at = at + 1;
-        let mut unknown = 0;
-        for _ in 0..len {
-            let Some([Node::String(name), value, ..]) = self.nodes.get(name_at..) else { break };
-            if plan.names.glance(glances, name).is_none() {
-                unknown += 1;
-                self.visit_other(plan, name, name_at + 1, value, duty)?;
+        if let Node::Static(scalar) = value {
+            if !pass.admits_scalar(*scalar) {
+                self.scalar(op, value, *scalar)?;
             }
-            name_at += 2 + nested(value);
+            return Continue(tail);
+        }
+        let Some((below, behind)) = tail.split_at_checked(nested(value)) else { return Continue(&[]) };
+        match (value, op.kind) {
+            (Node::Object { len, .. }, Kind::Object(plan)) if op.types.meets(Types::OBJECT) => {
+                self.object(plan, *len, below, duty)?;
+            }
+            (Node::Array { len, .. }, Kind::Array(plan)) if op.types.meets(Types::ARRAY) => {
+                self.array(plan, *len, below, duty)?;
+            }
+            _ if pass.admits(value, duty.duplicates()) => {}
+            _ => self.value(op, value, below, duty)?,
+        }
+        Continue(behind)
+    }
+
+    /// A member of a plain object that no slot has; `tail` is what stands behind the value's own node. Returns what
+    /// stands behind the member.
+    #[inline(never)]
+    fn visit_unknown<'n>(
+        &mut self,
+        plan: &ObjectPlan,
+        value: &Node<'_>,
+        tail: &'n [Node<'n>],
+        duty: Duty,
+    ) -> ControlFlow<(), &'n [Node<'n>]> {
+        if plan.others_pass.admits_text(value) {
+            return Continue(tail);
+        }
+        self.visit_value(&plan.others_pass, &plan.others, value, tail, duty)
+    }
+
+    /// Fails if a name of a plain object with `len` members stands twice, by what the visit saw: `unknown` names beside
+    /// those in `seen`.
+    #[inline]
+    fn unique_members(
+        &mut self,
+        inside: &[Node<'_>],
+        len: usize,
+        seen: u64,
+        unknown: u32,
+    ) -> ControlFlow<()> {
+        if (seen.count_ones() + unknown) as usize != len {
+            return self.fail(OpIndex::DUPLICATE, 0, Reason::DuplicateKey);
         }
         // An unknown name cannot equal a known one, so one alone is no duplicate.
-        if unknown > 1 { self.unique_names(at, len, duty) } else { Continue(()) }
+        if unknown > 1 { self.unique_names(inside, len) } else { Continue(()) }
     }
 
     /// The members of an object without known names.
-    fn visit_map(&mut self, plan: &ObjectPlan, at: usize, len: usize, duty: Duty) -> ControlFlow<()> {
-        let mut name_at = at + 1;
-        let child = duty.of_child();
-        for _ in 0..len {
-            let Some(value) = self.nodes.get(name_at + 1) else { break };
-            self.value(&plan.others, name_at + 1, value, child)?;
-            name_at += 2 + nested(value);
+    #[inline(never)]
+    fn visit_map(
+        &mut self,
+        plan: &ObjectPlan,
+        len: usize,
+        inside: &[Node<'_>],
+        duty: Duty,
+    ) -> ControlFlow<()> {
+        let pass = plan.others_pass;
+        let mut rest = inside;
+        while let [_, value, tail @ ..] = rest {
+            if pass.admits_text(value) {
+                rest = tail;
+                continue;
+            }
+            rest = self.visit_value(&pass, &plan.others, value, tail, duty)?;
         }
-        self.unique_names(at, len, duty)
+        if duty.duplicates() { self.unique_names(inside, len) } else { Continue(()) }
     }
 
-    /// Fails if a name of the object stands twice and that is asked for.
-    #[inline]
-    fn unique_names(&mut self, at: usize, len: usize, duty: Duty) -> ControlFlow<()> {
-        if duty.duplicates
-            && let Some(at) = duplicates::first_of(self.nodes, at, len, &mut self.scratch.seen)
-        {
-            return self.fail(OpIndex::DUPLICATE, at, Reason::DuplicateKey);
+    /// Fails if a name stands twice among the `len` members of an object.
+    #[inline(never)]
+    fn unique_names(&mut self, inside: &[Node<'_>], len: usize) -> ControlFlow<()> {
+        match duplicates::first_of(inside, len, &mut self.scratch.seen) {
+            Some(_) => self.fail(OpIndex::DUPLICATE, 0, Reason::DuplicateKey),
+            None => Continue(()),
         }
-        Continue(())
     }
 
     /// The general way: any number of known names, patterns, and notes on what was evaluated.
@@ -205,7 +255,7 @@ impl<S: Sink> Walk<'_, S> {
             let number = plan.names.find(name).map_or(usize::MAX, |number| number as usize);
             let Some(slot) = slots.get(number) else {
                 unknown += 1;
-                self.visit_other(plan, name, value_at, value, duty)?;
+                self.visit_other(plan, name, value_at, duty)?;
                 continue;
             };
             let bit = 1_u64 << (number % 64);
@@ -213,14 +263,14 @@ impl<S: Sink> Walk<'_, S> {
             if number < 64 {
                 seen |= bit;
             }
-            if twice && duty.duplicates {
+            if twice && duty.duplicates() {
                 self.fail(OpIndex::DUPLICATE, value_at, Reason::DuplicateKey)?;
             }
-            self.value(&slot.op, value_at, value, child)?;
+            self.value_at(&slot.op, value_at, child)?;
             for (_, op) in &slot.patterns {
-                self.value(op, value_at, value, Duty::NONE)?;
+                self.value_at(op, value_at, Duty::NONE)?;
             }
-            if duty.track && (slot.known || plan.others_evaluated) {
+            if duty.track() && (slot.known || plan.others_evaluated) {
                 self.mark(value_at, duty);
             }
         }
@@ -229,7 +279,10 @@ impl<S: Sink> Walk<'_, S> {
         }
         self.scratch.bits.truncate(bits);
         // An unknown name cannot equal a known one, so one alone is no duplicate.
-        if unknown > 1 { self.unique_names(at, len, duty) } else { Continue(()) }
+        if unknown > 1 && duty.duplicates() {
+            return self.unique_names(nodes.get(at + 1..name_at).unwrap_or_default(), len);
+        }
+        Continue(())
     }
 
     /// Notes that a slot past 64 was seen, and says whether it had been before.
@@ -261,7 +314,6 @@ impl<S: Sink> Walk<'_, S> {
         plan: &ObjectPlan,
         name: &str,
         value_at: usize,
-        value: &Node<'_>,
         duty: Duty,
     ) -> ControlFlow<()> {
         let mut inner = duty.of_child();
@@ -277,8 +329,8 @@ impl<S: Sink> Walk<'_, S> {
             if S::REPORTS {
                 self.block(*block, value_at, Duty::NONE)?;
             } else {
-                self.value(op, value_at, value, inner)?;
-                inner.duplicates = false;
+                self.value_at(op, value_at, inner)?;
+                inner = Duty::NONE;
             }
         }
         if matched || plan.others_evaluated {
@@ -290,7 +342,7 @@ impl<S: Sink> Walk<'_, S> {
         match plan.others_block {
             Some(block) if S::REPORTS => self.block(block, value_at, Duty::NONE),
             None if S::REPORTS => Continue(()),
-            _ => self.value(&plan.others, value_at, value, inner),
+            _ => self.value_at(&plan.others, value_at, inner),
         }
     }
 
@@ -364,53 +416,4 @@ impl<S: Sink> Walk<'_, S> {
         }
         Continue(())
     }
-}
-
-/// How many slots most plans have at most: less memory to clear.
-const FEW: usize = 16;
-
-/// What was found out about the members of an object without looking at names one by one.
-struct Found {
-    /// The slots that were seen, one bit each.
-    seen: u64,
-    /// Those of them whose values are still to be checked.
-    unchecked: u64,
-    /// Whether a known name stands twice.
-    twice: bool,
-    /// Whether there are members without a slot.
-    unknown: bool,
-}
-
-/// Finds the known members; `places` gets the value's node by slot, counted from the object's.
-#[inline(always)]
-#[expect(clippy::inline_always, reason = "it has one caller")]
-fn find_members<const SLOTS: usize>(
-    members: &[Node<'_>],
-    plan: &ObjectPlan,
-    glances: &Glances,
-    duty: Duty,
-    places: &mut [u32; SLOTS],
-) -> Found {
-    // PERF: variables and not yet the fields of the result, so that they stay in registers.
-    let (mut seen, mut unchecked, mut again, mut unknown) = (0_u64, 0_u64, 0_u64, false);
-    // Duplicate names are looked for inside objects and arrays, whatever the schema asks.
-    let final_types =
-        if duty.duplicates { Types::ANY.without(Types::OBJECT.with(Types::ARRAY)) } else { Types::ANY };
-    let mut rest = members;
-    while let [Node::String(name), value, tail @ ..] = rest {
-        if let Some(known) = plan.names.glance(glances, name) {
-            let number = usize::from(known.number) % SLOTS;
-            let passes = Types(known.note & final_types.0).meets(Types::of(value));
-            again |= seen & 1 << number;
-            seen |= 1 << number;
-            unchecked |= u64::from(!passes) << number;
-            if let Some(place) = places.get_mut(number) {
-                *place = (members.len() - tail.len()) as u32;
-            }
-        } else {
-            unknown = true;
-        }
-        rest = tail.get(nested(value)..).unwrap_or_default();
-    }
-    Found { seen, unchecked, twice: again != 0, unknown }
 }

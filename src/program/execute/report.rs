@@ -50,8 +50,8 @@ impl<S: Sink> Walk<'_, S> {
         let mut next = others;
         while let Some(name_at) = self.scratch.order.get(next).copied() {
             let value_at = name_at as usize + 1;
-            if let Some([Node::String(name), value, ..]) = self.nodes.get(name_at as usize..) {
-                self.visit_other(plan, name, value_at, value, duty)?;
+            if let Some(Node::String(name)) = self.nodes.get(name_at as usize) {
+                self.visit_other(plan, name, value_at, duty)?;
             }
             next += 1;
         }

@@ -95,7 +95,11 @@ impl Piece {
     #[inline]
     fn strip<'t>(&self, text: &'t [u8]) -> Option<&'t [u8]> {
         match self {
-            Self::Text(known) => text.strip_prefix(&**known),
+            Self::Text(known) => match (&**known, text) {
+                // PERF: a separator, mostly; a comparison of slices would be a call.
+                ([byte], [first, rest @ ..]) => (byte == first).then_some(rest),
+                (known, text) => text.strip_prefix(known),
+            },
             Self::Choice(texts) => texts.iter().find_map(|known| text.strip_prefix(&**known)),
             Self::Long { len, ranges: [(first, width), (other, other_width)] } => {
                 let (run, rest) = text.split_at_checked(*len)?;
@@ -107,8 +111,9 @@ impl Piece {
                 (run.iter().fold(0, |bad, byte| bad | outside(byte)) == 0).then_some(rest)
             }
             Self::Run { set, min, max } => {
-                let in_set = |byte: &&u8| set.get(usize::from(**byte)).copied().unwrap_or(false);
-                let len = text.iter().take(*max).take_while(in_set).count();
+                let in_set = |byte: &u8| set.get(usize::from(*byte)).copied().unwrap_or(false);
+                let within = text.get(..*max).unwrap_or(text);
+                let len = within.iter().position(|byte| !in_set(byte)).unwrap_or(within.len());
                 if len < *min { None } else { text.get(len..) }
             }
         }
