@@ -139,6 +139,7 @@ fn settle(news: Option<News>, state: &mut State, shadow: &mut Shadow, turn: &mut
             shadow.each(State::undo_all);
             *turn = new;
         }
+        Some(News::Left(partition)) => state.leave(partition),
         None => {}
     }
 }

@@ -10,6 +10,8 @@ pub enum News {
     /// All that is not committed comes again, in this turn: what it remembered is taken back, and batches of earlier
     /// turns do not count.
     Aborted(u32),
+    /// This partition was given away: it holds the window's time no longer.
+    Left(u64),
 }
 
 /// Changes of the state that an earlier owner of a partition wrote down.

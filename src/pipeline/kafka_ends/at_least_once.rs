@@ -57,7 +57,6 @@ struct Trouble {
 pub(super) struct AtLeastOnce {
     outputs: Outputs,
     progress: Arc<Progress>,
-    news: Option<Sender<News>>,
     /// Per partition, in order.
     flying: BTreeMap<Key, VecDeque<Flying>>,
     /// Which partition a tag belongs to, for tags that are flying.
@@ -79,7 +78,6 @@ impl AtLeastOnce {
         Self {
             outputs,
             progress,
-            news: None,
             flying: BTreeMap::new(),
             partition_of: BTreeMap::new(),
             next_tag: 0,
@@ -240,9 +238,7 @@ impl AtLeastOnce {
         self.flying.clear();
         self.partition_of.clear();
         self.delivered.clear();
-        if let Some(news) = &self.news {
-            let _ = news.send(News::Aborted(self.progress.turn() + 1));
-        }
+        self.progress.tell(News::Aborted(self.progress.turn() + 1));
         self.progress.next_turn(Vec::new());
         std::thread::sleep(self.pace.aborted());
         Ok(())
@@ -269,7 +265,7 @@ impl AtLeastOnce {
 
 impl Sink for AtLeastOnce {
     fn attach(&mut self, news: &Sender<News>) {
-        self.news = Some(news.clone());
+        self.progress.set_news(news);
     }
 
     fn keeps_journal(&self) -> bool {

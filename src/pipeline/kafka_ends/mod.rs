@@ -1,10 +1,10 @@
 //! Kafka at both ends of the pipeline.
 //!
 //! The source reads in a consumer group. The sink writes accepted and rejected records and the journal, either in
-//! transactions together with the offsets ([`exactly_once`]) or with offsets that follow what was acknowledged
-//! ([`at_least_once`]). Both ends share the [`progress`] of each partition. A partition's state is restored from the
+//! transactions together with the offsets (`exactly_once`) or with offsets that follow what was acknowledged
+//! (`at_least_once.rs`). Both ends share the `progress` of each partition. A partition's state is restored from the
 //! journal before its first record is read, and what is in flight ends before a partition is given away
-//! ([`rebalance`]). The consumer outlives both ends, since it cannot end while one of its messages is held:
+//! (`rebalance.rs`). The consumer outlives both ends, since it cannot end while one of its messages is held:
 //! [`Connection`] closes it last.
 
 mod at_least_once;

@@ -9,10 +9,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use crossbeam::channel::Sender;
+
 use crate::kafka::journal::{Index, Range};
 use crate::kafka::{Committer, KafkaError, Message, Owned, PartitionOffset, TopicIndex};
 use crate::status::Status;
 
+use super::super::batch::Partition;
+use super::super::news::News;
 use super::limits::Limits;
 use super::vitals::Vitals;
 
@@ -21,6 +25,11 @@ const COMMIT_WAIT: Duration = Duration::from_secs(10);
 
 /// A topic's partition.
 pub(super) type Key = (TopicIndex, i32);
+
+/// The number of a partition in the pipeline.
+pub(super) fn partition_of((topic, partition): Key) -> Partition {
+    Partition(u64::from(topic.0) << 32 | u64::from(partition.cast_unsigned()))
+}
 
 /// What a rebalance asks of the writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +50,8 @@ pub(super) struct Progress {
     /// One commit at a time, and no partition is given away during one.
     committing: Mutex<()>,
     committer: OnceLock<Committer>,
+    /// How the gate hears of things; known once the run has begun.
+    news: OnceLock<Sender<News>>,
     pub(super) vitals: Arc<Vitals>,
     /// What the output topics take.
     limits: Limits,
@@ -145,6 +156,18 @@ impl Progress {
         let _ = self.committer.set(committer);
     }
 
+    pub(super) fn set_news(&self, news: &Sender<News>) {
+        let _ = self.news.set(news.clone());
+    }
+
+    /// Tells the gate.
+    pub(super) fn tell(&self, news: News) {
+        if let Some(sender) = self.news.get() {
+            // A gate that has ended needs no word.
+            let _ = sender.send(news);
+        }
+    }
+
     pub(super) fn committer(&self) -> Result<&Committer, KafkaError> {
         self.committer.get().ok_or(KafkaError::Closed)
     }
@@ -175,6 +198,7 @@ impl Progress {
         for key in keys {
             shared.partitions.remove(key);
             shared.undeliverable.remove(key);
+            self.tell(News::Left(partition_of(*key).0));
         }
     }
 

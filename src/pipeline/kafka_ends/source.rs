@@ -12,12 +12,12 @@ use crate::formats::Binding;
 use crate::judge::Rules;
 use crate::kafka::{Consumer, KafkaError, Message, PartitionBatch, RecordTime};
 
-use super::super::batch::{Partition, Payloads};
+use super::super::batch::Payloads;
 use super::super::news::Restored;
 use super::super::{Intake, Read, Source, SourceError};
 use super::SharedConsumer;
 use super::bounded::Bounded;
-use super::progress::{Follow, Progress};
+use super::progress::{Follow, Progress, partition_of};
 use super::rebalance::Restorer;
 use super::watchdog::Watchdog;
 
@@ -163,7 +163,7 @@ impl Source for KafkaSource {
             self.progress.status.read(name, partition, last.offset() + 1, last.time().millis());
         }
         Ok(Read::Intake(Intake {
-            partition: Partition(u64::from(topic.0) << 32 | u64::from(partition.cast_unsigned())),
+            partition: partition_of((topic, partition)),
             epoch,
             binding: self.bindings.get(usize::from(topic.0)).copied().unwrap_or(Binding::Auto),
             key: None,

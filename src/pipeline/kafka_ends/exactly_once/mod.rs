@@ -75,7 +75,6 @@ struct Trouble {
 pub(super) struct ExactlyOnce {
     outputs: Outputs,
     progress: Arc<Progress>,
-    news: Option<Sender<News>>,
     name: String,
     open: Option<Open>,
     /// Counts transactions, so that late reports of earlier ones are told apart.
@@ -100,7 +99,6 @@ impl ExactlyOnce {
         Ok(Self {
             outputs,
             progress,
-            news: None,
             name,
             open: None,
             serial: 0,
@@ -424,7 +422,7 @@ fn call(
 
 impl Sink for ExactlyOnce {
     fn attach(&mut self, news: &Sender<News>) {
-        self.news = Some(news.clone());
+        self.progress.set_news(news);
     }
 
     fn keeps_journal(&self) -> bool {

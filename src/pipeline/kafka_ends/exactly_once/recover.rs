@@ -91,9 +91,7 @@ impl ExactlyOnce {
             return Err(KafkaError::stub_refused(key.1, offset).into());
         }
         // The gate hears of it before the reader does, so before it sees a record again.
-        if let Some(news) = &self.news {
-            let _ = news.send(News::Aborted(self.progress.turn() + 1));
-        }
+        self.progress.tell(News::Aborted(self.progress.turn() + 1));
         self.progress.next_turn(outdated);
         std::thread::sleep(self.pace.aborted());
         Ok(())
