@@ -260,7 +260,8 @@ pub(super) struct ArrayPlan {
     pub(super) prefix: Box<[(BlockId, Op)]>,
     /// For the items behind the prefix; `None` leaves them open and unevaluated.
     pub(super) rest: Option<(BlockId, Op)>,
-    /// What of `rest` passes at a look.
+    /// What they have to pass on the fast path, and what of them passes at a look.
+    pub(super) rest_op: Op,
     pub(super) rest_pass: Pass,
     /// How many items the fast path allows; the full list has ops for that.
     pub(super) counts: Counts,

@@ -52,7 +52,8 @@ impl Compiler<'_> {
         }
         for plan in &mut self.tables.arrays {
             plan.prefix.iter_mut().chain(&mut plan.rest).for_each(|(block, op)| *op = op_of(*block));
-            plan.rest_pass = pass_of(&plan.rest.map_or(Op::OPEN, |(_, op)| op));
+            plan.rest_op = plan.rest.map_or(Op::OPEN, |(_, op)| op);
+            plan.rest_pass = pass_of(&plan.rest_op);
         }
         for plan in &mut self.tables.dynamics {
             plan.candidates.sort_unstable();

@@ -191,7 +191,13 @@ impl<'a> Compiler<'a> {
         let prefix =
             (0..count).map(|index| (self.child(here, &[prefix, &index.to_string()]), Op::OPEN)).collect();
         let rest = rest.map(|keyword| (self.child(here, &[keyword]), Op::OPEN));
-        self.tables.arrays.push(ArrayPlan { prefix, rest, rest_pass: Pass::NOTHING, counts: Counts::ANY });
+        self.tables.arrays.push(ArrayPlan {
+            prefix,
+            rest,
+            rest_op: Op::OPEN,
+            rest_pass: Pass::NOTHING,
+            counts: Counts::ANY,
+        });
         self.push(here, "items", Kind::Array(self.tables.arrays.len() as u32 - 1), String::new());
         Ok(())
     }

@@ -5,12 +5,14 @@ use std::ops::ControlFlow::{self, Continue};
 use super::{Duty, Sink, Walk, sorting, weight};
 use crate::program::duplicates::{behind, nested};
 use crate::program::literals;
-use crate::program::ops::{ArrayPlan, BlockId, Op, OpIndex};
+use crate::program::ops::{ArrayPlan, BlockId, Op, OpIndex, Pass};
 use crate::tape::Node;
 use crate::verdict::Reason;
 
 impl<S: Sink> Walk<'_, S> {
     /// Runs the plan of `prefixItems` and `items` on an array with `len` items and the nodes `inside` it.
+    ///
+    /// PERF: strings that pass at a look need no stack; everything else is given on.
     #[inline(never)]
     pub(super) fn array(
         &mut self,
@@ -25,37 +27,42 @@ impl<S: Sink> Walk<'_, S> {
         }
         self.enter(len)?;
         if S::REPORTS || duty.track() {
-            self.items_with_notes(plan, self.place_of(inside), len, duty)?;
-        } else {
-            self.items(plan, inside, duty)?;
+            return self.items_with_notes(plan, self.place_of(inside), len, duty);
+        }
+        if !plan.prefix.is_empty() {
+            return self.items(plan, inside, duty);
+        }
+        let mut rest = inside;
+        while let [item, tail @ ..] = rest {
+            if !plan.rest_pass.admits_text(item) {
+                return self.items(plan, rest, duty);
+            }
+            rest = tail;
         }
         self.depth += 1;
         Continue(())
     }
 
-    /// Items on the fast path, where nobody takes notes.
-    #[inline]
-    fn items(&mut self, plan: &ArrayPlan, inside: &[Node<'_>], duty: Duty) -> ControlFlow<()> {
-        let mut rest = inside;
+    /// Items on the fast path, where nobody takes notes; gives the depth back.
+    #[inline(never)]
+    fn items(&mut self, plan: &ArrayPlan, items: &[Node<'_>], duty: Duty) -> ControlFlow<()> {
+        let mut rest = items;
         for (_, op) in &plan.prefix {
             let [item, tail @ ..] = rest else { break };
-            let Some((below, behind)) = tail.split_at_checked(nested(item)) else { break };
-            rest = behind;
-            self.value(op, item, below, duty)?;
+            rest = self.visit_value(&Pass::NOTHING, op, item, tail, duty)?;
         }
-        let op = plan.rest.as_ref().map_or(&Op::OPEN, |(_, op)| op);
-        let pass = plan.rest_pass;
         while let [item, tail @ ..] = rest {
-            if pass.admits_text(item) {
+            if plan.rest_pass.admits_text(item) {
                 rest = tail;
                 continue;
             }
-            rest = self.visit_value(&pass, op, item, tail, duty)?;
+            rest = self.visit_value(&plan.rest_pass, &plan.rest_op, item, tail, duty)?;
         }
+        self.depth += 1;
         Continue(())
     }
 
-    /// Items where failures are reported, or notes taken on what was evaluated.
+    /// Items where failures are reported, or notes taken on what was evaluated; gives the depth back.
     fn items_with_notes(&mut self, plan: &ArrayPlan, at: usize, len: usize, duty: Duty) -> ControlFlow<()> {
         let mut item = at + 1;
         for number in 0..len {
@@ -71,6 +78,7 @@ impl<S: Sink> Walk<'_, S> {
             }
             item += 1 + nested(node);
         }
+        self.depth += 1;
         Continue(())
     }
 

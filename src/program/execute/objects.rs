@@ -88,14 +88,18 @@ impl<S: Sink> Walk<'_, S> {
         inside: &[Node<'_>],
         duty: Duty,
     ) -> ControlFlow<()> {
+        if !S::REPORTS {
+            if !plan.counts.admits(len) {
+                return self.fail(OpIndex::NONE, 0, Reason::TooFew);
+            }
+            if plan.slots.len() == 0 && plan.patterns.is_empty() && !duty.track() {
+                return self.visit_map(plan, len, inside, duty);
+            }
+        }
         let at = self.place_of(inside);
         self.pay(len * plan.patterns.len())?;
         if S::REPORTS {
             self.report_members(plan, at, len, duty)?;
-        } else if !plan.counts.admits(len) {
-            return self.fail(OpIndex::NONE, at, Reason::TooFew);
-        } else if plan.slots.len() == 0 && plan.patterns.is_empty() && !duty.track() {
-            self.visit_map(plan, len, inside, duty)?;
         } else {
             self.visit_members(plan, at, len, duty)?;
         }
@@ -205,7 +209,7 @@ impl<S: Sink> Walk<'_, S> {
         if unknown > 1 { self.unique_names(inside, len) } else { Continue(()) }
     }
 
-    /// The members of an object without known names.
+    /// The members of an object without known names; gives the depth back.
     #[inline(never)]
     fn visit_map(
         &mut self,
@@ -214,15 +218,15 @@ impl<S: Sink> Walk<'_, S> {
         inside: &[Node<'_>],
         duty: Duty,
     ) -> ControlFlow<()> {
-        let pass = plan.others_pass;
         let mut rest = inside;
         while let [_, value, tail @ ..] = rest {
-            if pass.admits_text(value) {
+            if plan.others_pass.admits_text(value) {
                 rest = tail;
                 continue;
             }
-            rest = self.visit_value(&pass, &plan.others, value, tail, duty)?;
+            rest = self.visit_value(&plan.others_pass, &plan.others, value, tail, duty)?;
         }
+        self.depth += 1;
         if duty.duplicates() { self.unique_names(inside, len) } else { Continue(()) }
     }
 
