@@ -46,6 +46,9 @@ pub enum Command {
     /// Make a stream of envelopes whose right verdict is known, signed, from a seed.
     #[command(visible_alias = "gen")]
     Generate(Generate),
+    /// Measure: the judge and the pipeline without a broker, or any filter between topics.
+    #[command(subcommand)]
+    Bench(Bench),
     /// Compile a JSON Schema and show its program, or check documents against it.
     #[command(subcommand)]
     Schema(Schema),
@@ -314,6 +317,85 @@ pub struct Generate {
     pub json: bool,
 }
 
+/// `tollgate bench`
+#[derive(Debug, Subcommand)]
+pub enum Bench {
+    /// The judge next to its floors, and the pipeline from a file to nowhere.
+    Core(BenchCore),
+    /// Any filter between an input topic and its outputs: an open loop that accounts for every record.
+    Kafka(Box<BenchKafka>),
+}
+
+/// `tollgate bench core`
+#[derive(Debug, Args)]
+pub struct BenchCore {
+    /// Records that go through the pipeline.
+    #[arg(long, default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub records: u64,
+    /// Print the report as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `tollgate bench kafka`
+#[derive(Debug, Args)]
+pub struct BenchKafka {
+    /// Bootstrap servers, `host:port` separated by commas.
+    #[arg(long, value_name = "SERVERS")]
+    pub brokers: String,
+    /// The filter's input topic.
+    #[arg(long, value_name = "TOPIC")]
+    pub input: String,
+    /// The filter's topic for accepted records. [default: INPUT.accepted]
+    #[arg(long, value_name = "TOPIC")]
+    pub accepted: Option<String>,
+    /// The filter's topic for rejected records. [default: INPUT.rejected]
+    #[arg(long, value_name = "TOPIC")]
+    pub rejected: Option<String>,
+    /// Records per second.
+    #[arg(long, default_value_t = 1_000.0)]
+    pub rate: f64,
+    /// Rise to this rate during the run.
+    #[arg(long, value_name = "RATE")]
+    pub ramp_to: Option<f64>,
+    /// Search the highest rate at which 99 of 100 records take at most so many milliseconds; starts at `--rate`.
+    #[arg(long, value_name = "MS", conflicts_with = "ramp_to")]
+    pub search_p99_ms: Option<f64>,
+    /// How long records are sent; with a search, in each of its runs.
+    #[arg(long, default_value_t = 30.0)]
+    pub seconds: f64,
+    /// Of these, how long latencies are not counted.
+    #[arg(long, default_value_t = 5.0)]
+    pub warm_up_s: f64,
+    /// How long to wait for missing records while none comes.
+    #[arg(long, default_value_t = 10.0)]
+    pub patience_s: f64,
+    /// The seed of stream and keys.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Mix of formats, faults, repetitions, sizes and keys (TOML).
+    #[arg(long, value_name = "FILE")]
+    pub mix: Option<PathBuf>,
+    /// One format instead of the mix's.
+    #[arg(long, value_name = "NAME")]
+    pub format: Option<String>,
+    /// The filter says no reasons: only sides are compared.
+    #[arg(long)]
+    pub sides_only: bool,
+    /// The filter's process, whose CPU time is told.
+    #[arg(long, value_name = "PID")]
+    pub filter_pid: Option<u32>,
+    /// Only write the configuration and keys for the filter to this directory, and end.
+    #[arg(long, value_name = "DIR")]
+    pub prepare: Option<PathBuf>,
+    /// Directory for the report: HTML, JSON, `.hlog`, `.hgrm`.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print the report as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Where a running filter is.
 #[derive(Debug, Args)]
 pub struct OpsPort {
@@ -361,6 +443,7 @@ pub struct Tap {
 
 /// `tollgate config`
 #[expect(clippy::struct_excessive_bools, reason = "flags of the command line")]
+/// `tollgate config`
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct ConfigArgs {

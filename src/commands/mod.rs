@@ -2,6 +2,7 @@
 
 mod audit;
 mod audit_progress;
+mod bench;
 mod check;
 mod config;
 mod coverage;
@@ -77,6 +78,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Test(args) => test::run(&args),
         Command::Sign(args) => sign::run(&args),
+        Command::Bench(args) => bench::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Top(args) => top::run(&args),
@@ -87,6 +89,18 @@ pub fn run(cli: Cli) -> ExitCode {
         Ok(Ended::Well) => ExitCode::SUCCESS,
         Ok(Ended::Findings) => ExitCode::from(1),
         Err(failure) if is_closed_pipe(&failure.error) => ExitCode::SUCCESS,
+        Err(failure) => {
+            let _ = writeln!(io::stderr(), "tollgate: {:#}", failure.error);
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+/// `bench core` for a build that can measure more than the command.
+#[must_use]
+pub fn bench_core(args: &crate::cli::BenchCore, extras: &mut crate::bench::Extras<'_>) -> ExitCode {
+    match bench::core::run(args, extras) {
+        Ok(_) => ExitCode::SUCCESS,
         Err(failure) => {
             let _ = writeln!(io::stderr(), "tollgate: {:#}", failure.error);
             ExitCode::from(failure.code)

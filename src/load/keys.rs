@@ -63,6 +63,12 @@ impl Secrets {
         }
     }
 
+    /// The master key of Olympus.
+    #[must_use]
+    pub fn olympus_master(&self) -> &[u8; 32] {
+        &self.olympus
+    }
+
     /// Other master keys, where they are given.
     #[must_use]
     pub fn with_masters(self, olympus: Option<[u8; 32]>, alfred: Option<[u8; 32]>) -> Self {

@@ -10,6 +10,7 @@
 //! verdict that it must get. Those come from the formats' documents; nothing here asks the judge, so that a stream can
 //! find it guilty.
 
+mod account;
 mod compiled;
 mod keys;
 pub mod kit;
@@ -20,16 +21,19 @@ mod places;
 mod produce;
 mod random;
 mod samples;
+mod schedule;
 mod scripts;
 mod stream;
 mod template;
 mod truth;
 
+pub use account::{Account, Findings, Side};
 pub use keys::Secrets;
 pub use mix::{Bursts, Keys, Mix, MixError, Replays, Size, Style};
 pub use page::{Stream, Truth};
 pub use produce::{Block, produce};
 pub use random::Random;
+pub use schedule::Schedule;
 pub use stream::{Cursor, Destination, Generator, Made};
 pub use truth::{rfc3339, write_truth};
 

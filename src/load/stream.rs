@@ -125,7 +125,14 @@ impl Generator {
     /// A place from which records are made.
     #[must_use]
     pub fn cursor(&self) -> Cursor<'_> {
-        Cursor { generator: self, layouts: HashMap::new(), signed: Vec::new(), signature: Vec::new() }
+        self.cursor_from(0)
+    }
+
+    /// A place from which the records of a stream are made that begins with this number.
+    #[must_use]
+    pub fn cursor_from(&self, first: u64) -> Cursor<'_> {
+        let (layouts, signed, signature) = (HashMap::new(), Vec::new(), Vec::new());
+        Cursor { generator: self, first, layouts, signed, signature }
     }
 }
 
@@ -136,6 +143,8 @@ fn number_of(family: Family) -> usize {
 /// Makes records of one generator, in any order; fastest in the order of their numbers.
 pub struct Cursor<'g> {
     generator: &'g Generator,
+    /// Nothing before this record is copied.
+    first: u64,
     layouts: HashMap<u64, Vec<Slot>>,
     signed: Vec<u8>,
     signature: Vec<u8>,
@@ -186,9 +195,9 @@ impl Cursor<'_> {
 
     /// The record that a copy copies: the next one back, within its block, that is accepted and no copy itself.
     fn resolve(&mut self, number: u64, back: u64) -> Option<(u64, Slot)> {
-        let from = number.checked_sub(back)?;
+        let from = number.checked_sub(back).filter(|from| *from >= self.first)?;
         let start = from - from % BLOCK as u64;
-        (start..=from).rev().find_map(|number| {
+        (start.max(self.first)..=from).rev().find_map(|number| {
             let slot = self.slot(number);
             let step =
                 self.generator.scripts.get(usize::from(slot.script))?.steps.get(usize::from(slot.step))?;

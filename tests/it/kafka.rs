@@ -86,6 +86,14 @@ impl Topics {
         topics
     }
 
+    pub(crate) fn brokers(&self) -> &'static str {
+        self.brokers
+    }
+
+    pub(crate) fn input(&self) -> &str {
+        &self.input
+    }
+
     pub(crate) fn accepted(&self) -> String {
         format!("{}.accepted", self.input)
     }

@@ -8,6 +8,7 @@
 )]
 
 mod audit;
+mod bench_kafka;
 mod browser;
 mod cases;
 mod causes;

@@ -1,0 +1,263 @@
+//! The judge on one core, next to what it cannot be faster than: memory, simd-json's tape, ring's HMAC.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use ring::hmac;
+
+use super::{ROUNDS, median};
+use crate::clock::Timestamp;
+use crate::histograms::Stage;
+use crate::judge::{Input, Judge, NoWatch, Payload, Rules, Watch};
+use crate::load::{Destination, Generator, Mix, MixError, Secrets, Style};
+use crate::tape::Parser;
+
+/// Records of a corpus: many times what a predictor remembers, and still in the cache.
+const RECORDS: usize = 512;
+/// Passes over a corpus in one round, of which the fastest counts.
+const PASSES: usize = 7;
+/// LIMIT: records that are looked through for a corpus.
+const SEARCH_MAX: u64 = 1_000_000;
+
+/// Signed Olympus envelopes of about 1 KB that all hold.
+pub struct Corpus {
+    /// `uniform`, `canonical` or `mixed`.
+    pub name: &'static str,
+    /// The envelopes.
+    pub records: Vec<Vec<u8>>,
+}
+
+/// The three corpora of a seed.
+pub fn corpora(seed: u64, secrets: &Secrets, start: Timestamp) -> Result<Vec<Corpus>, MixError> {
+    [("uniform", Style::Uniform), ("canonical", Style::Canonical), ("mixed", Style::Mixed)]
+        .into_iter()
+        .map(|(name, style)| {
+            let mut mix = Mix { style, olympus_v2: 100.0, ..Mix::default() }.of_format("olympus");
+            mix.faults.clear();
+            mix.replays.share = 0.0;
+            let generator = Generator::new(&mix, seed, secrets, start, Destination::Lines)?;
+            let mut cursor = generator.cursor();
+            let mut records = Vec::new();
+            for number in 0..SEARCH_MAX {
+                let mut record = Vec::new();
+                cursor.write(number, |number| Generator::time_of(start, number), &mut record);
+                // Documents of one shape, unless shapes are to differ.
+                let fits = |text: &[u8]| memchr::memmem::find(&record, text).is_some();
+                if style == Style::Mixed || (fits(b"\"ASSIGN\"") && fits(b"agentic/coder.md")) {
+                    records.push(record);
+                }
+                if records.len() == RECORDS {
+                    break;
+                }
+            }
+            Ok(Corpus { name, records })
+        })
+        .collect()
+}
+
+/// A program that says whether a record holds.
+pub type Program<'p> = dyn FnMut(&[u8]) -> bool + 'p;
+
+/// What only some builds can measure.
+#[derive(Default)]
+pub struct Extras<'e> {
+    /// The program that a user would write instead. What it says is not compared: sorting a value and printing it is
+    /// not RFC 8785 (`1e2` becomes `100.0`), so it refuses some envelopes of the mixed corpus.
+    pub user: Option<&'e mut Program<'e>>,
+    /// How many allocations this thread has made so far.
+    pub allocations: Option<&'e dyn Fn() -> u64>,
+}
+
+/// One line of a report.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// What was measured.
+    pub name: &'static str,
+    /// Median nanoseconds per record.
+    pub nanos: f64,
+}
+
+/// What was measured on one corpus.
+#[derive(Clone, Debug)]
+pub struct CorpusReport {
+    /// The corpus.
+    pub name: &'static str,
+    /// Mean bytes of a record.
+    pub bytes: f64,
+    /// memcpy, tape, HMAC, judge, and the user's program where there is one.
+    pub rows: Vec<Row>,
+    /// The judge next to tape and HMAC: the median of each round's ratio.
+    pub ratio: f64,
+    /// The user's program next to the judge.
+    pub user_ratio: Option<f64>,
+    /// The judge's stages, in nanoseconds per record, with the cost of looking at the clock.
+    pub stages: Vec<Row>,
+    /// Allocations per record of a warm judge, facts included.
+    pub allocations: Option<f64>,
+}
+
+/// Measures one corpus. Every record must be accepted.
+pub fn measure(corpus: &Corpus, rules: &Rules, now: Timestamp, extras: &mut Extras<'_>) -> CorpusReport {
+    let mut bench = Bench::new(corpus, rules, now);
+    let mut rounds: Vec<[f64; 5]> = Vec::new();
+    for _ in 0..ROUNDS {
+        let user = extras.user.as_mut().map(|user| {
+            fastest(corpus, |record| {
+                black_box(user(record));
+            })
+        });
+        rounds.push([bench.memcpy(), bench.tape(), bench.hmac(), bench.judge(), user.unwrap_or_default()]);
+    }
+    let names = ["memcpy", "simd-json tape", "ring HMAC-SHA256", "judge", "serde_json + jsonschema + ring"];
+    let mut rows: Vec<_> = names
+        .into_iter()
+        .enumerate()
+        .map(|(row, name)| Row {
+            name,
+            nanos: median(rounds.iter().filter_map(|round| round.get(row)).copied().collect()),
+        })
+        .collect();
+    if extras.user.is_none() {
+        rows.truncate(4);
+    }
+    let ratio = median(rounds.iter().map(|[_, tape, mac, judge, _]| judge / (tape + mac)).collect());
+    let user_ratio =
+        extras.user.as_ref().map(|_| median(rounds.iter().map(|[.., judge, user]| user / judge).collect()));
+    let bytes =
+        corpus.records.iter().map(Vec::len).sum::<usize>() as f64 / corpus.records.len().max(1) as f64;
+    let allocations = extras.allocations.map(|count| {
+        let before = count();
+        bench.judge_all();
+        (count() - before) as f64 / corpus.records.len().max(1) as f64
+    });
+    CorpusReport { name: corpus.name, bytes, rows, ratio, user_ratio, stages: bench.stages(), allocations }
+}
+
+/// Nanoseconds per record of the fastest pass.
+fn fastest(corpus: &Corpus, mut work: impl FnMut(&[u8])) -> f64 {
+    let mut best = f64::INFINITY;
+    for _ in 0..PASSES {
+        let started = Instant::now();
+        for record in &corpus.records {
+            work(black_box(record));
+        }
+        best = best.min(started.elapsed().as_nanos() as f64);
+    }
+    best / corpus.records.len().max(1) as f64
+}
+
+struct Bench<'b> {
+    corpus: &'b Corpus,
+    rules: &'b Rules,
+    now: Timestamp,
+    judge: Judge,
+    parser: Parser,
+    key: hmac::Key,
+    copy: Vec<u8>,
+    pointer: Vec<u8>,
+}
+
+impl<'b> Bench<'b> {
+    fn new(corpus: &'b Corpus, rules: &'b Rules, now: Timestamp) -> Self {
+        let mut judge = Judge::new(rules);
+        // As in the pipeline: identities for the window are part of the work.
+        judge.make_facts();
+        let mut bench = Self {
+            corpus,
+            rules,
+            now,
+            judge,
+            parser: Parser::new(usize::from(rules.limits().depth_max)),
+            key: hmac::Key::new(hmac::HMAC_SHA256, &[7; 32]),
+            copy: Vec::with_capacity(1 << 16),
+            pointer: Vec::with_capacity(1 << 12),
+        };
+        bench.judge_all();
+        bench
+    }
+
+    fn memcpy(&mut self) -> f64 {
+        let copy = &mut self.copy;
+        fastest(self.corpus, |record| {
+            copy.clear();
+            copy.extend_from_slice(record);
+            black_box(&copy);
+        })
+    }
+
+    fn tape(&mut self) -> f64 {
+        let parser = &mut self.parser;
+        fastest(self.corpus, |record| {
+            assert!(parser.parse(record, |tape| black_box(tape).is_ok()), "envelopes that hold are JSON");
+        })
+    }
+
+    fn hmac(&mut self) -> f64 {
+        let key = &self.key;
+        fastest(self.corpus, |record| {
+            black_box(hmac::sign(key, record));
+        })
+    }
+
+    fn judge(&mut self) -> f64 {
+        let Self { corpus, rules, now, judge, pointer, .. } = self;
+        fastest(corpus, |record| {
+            let input = Input { payload: Payload::Bytes(record), key: None, now: Some(*now) };
+            let verdict = judge.judge(rules, rules.default_binding(), input, pointer, &mut NoWatch);
+            assert!(verdict.is_accept(), "every envelope of the corpus holds: {verdict:?}");
+        })
+    }
+
+    fn judge_all(&mut self) {
+        let Self { corpus, rules, now, judge, pointer, .. } = self;
+        for record in &corpus.records {
+            let input = Input { payload: Payload::Bytes(record), key: None, now: Some(*now) };
+            black_box(judge.judge(rules, rules.default_binding(), input, pointer, &mut NoWatch));
+        }
+    }
+
+    /// Median over the passes of the mean of each stage.
+    fn stages(&mut self) -> Vec<Row> {
+        let Self { corpus, rules, now, judge, pointer, .. } = self;
+        let judged = [Stage::Parse, Stage::Shape, Stage::Meaning, Stage::Credentials];
+        let mut passes: [Vec<f64>; 4] = Default::default();
+        for _ in 0..ROUNDS {
+            let mut laps = Laps { since: Instant::now(), sums: [0; 4] };
+            for record in &corpus.records {
+                let input = Input { payload: Payload::Bytes(record), key: None, now: Some(*now) };
+                laps.since = Instant::now();
+                black_box(judge.judge(rules, rules.default_binding(), input, pointer, &mut laps));
+            }
+            for (pass, sum) in passes.iter_mut().zip(laps.sums) {
+                pass.push(sum as f64 / corpus.records.len().max(1) as f64);
+            }
+        }
+        judged
+            .iter()
+            .zip(passes)
+            .map(|(stage, pass)| Row { name: stage.label(), nanos: median(pass) })
+            .collect()
+    }
+}
+
+/// Adds up the time of each stage.
+struct Laps {
+    since: Instant,
+    sums: [u64; 4],
+}
+
+impl Watch for Laps {
+    fn lap(&mut self, stage: Stage) {
+        let now = Instant::now();
+        let place = match stage {
+            Stage::Parse => 0,
+            Stage::Shape => 1,
+            Stage::Meaning => 2,
+            _ => 3,
+        };
+        if let Some(sum) = self.sums.get_mut(place) {
+            *sum += (now - self.since).as_nanos() as u64;
+        }
+        self.since = now;
+    }
+}
