@@ -31,8 +31,8 @@ pub use entries::{
 pub use error::{ConfigError, Problem};
 pub use formats::{Agh, Alfred, Bluelabel, Custom, CustomKeys, Formats, Humaninloop, Olympus};
 pub use keys::{
-    ClockChoice, Config, DeliveryChoice, Files, Kafka, Ledger, Limits, OPS_LISTEN, OnStateLoss, Ops, Pipeline,
-    Profile, Rules, SaslMechanism, SecurityProtocol, Shadow, Window,
+    ClockChoice, Config, DeliveryChoice, Files, Kafka, Ledger, Limits, OPS_LISTEN, OnStateLoss, Ops,
+    Pipeline, Profile, Rules, SaslMechanism, SecurityProtocol, Shadow, Window,
 };
 pub use owned::OWNED;
 pub use peers::Peers;

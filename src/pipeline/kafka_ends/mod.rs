@@ -116,7 +116,7 @@ pub fn connect(
     let make = producers(&shared, is_transactional.then(|| format!("tollgate-{}-{instance}", kafka.group)));
     let outputs = Outputs::look_up(kafka, make, &journals, LOOK_UP_WAIT)?;
 
-    let progress = Arc::new(Progress { status: Arc::clone(status), ..Progress::default() });
+    let progress = Arc::new(Progress::telling(status));
     let pace = Pace::new(millis(kafka.latency_goal_ms), u64::from(kafka.transaction_records_max));
     // The transactional id is registered before the group is joined: what an earlier process left open ends first.
     let mode = if is_transactional {

@@ -128,6 +128,11 @@ pub(super) struct Due {
 }
 
 impl Progress {
+    /// Nothing happened yet; what will is told here.
+    pub(super) fn telling(status: &Arc<Status>) -> Self {
+        Self { status: Arc::clone(status), ..Self::default() }
+    }
+
     pub(super) fn set_committer(&self, committer: Committer) {
         let _ = self.committer.set(committer);
     }
