@@ -174,16 +174,11 @@ pub fn run<S: Source, K: Sink>(
         let writer =
             stage(scope, stop, "writer", move || Ok(writer::run(sink, &from_gate, to_news, recorder, stop)?));
 
-        given_up = watch(
-            pipeline,
-            stop,
-            budget,
-            || writer.is_finished(),
-            || {
-                meters.note_inflight(budget.used());
-                each_interval(&collector.interval());
-            },
-        );
+        let tick = || {
+            meters.note_inflight(budget.used());
+            each_interval(&collector.interval());
+        };
+        given_up = watch(pipeline, stop, budget, || writer.is_finished(), tick);
         let mut ended = [join(reader).and_then(|ended| Ok(ended?)), join(writer)]
             .into_iter()
             .chain(workers.into_iter().map(join));
