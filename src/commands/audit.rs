@@ -23,7 +23,7 @@ use crate::kafka::Range;
 use crate::pipeline::file_ends::{FileSink, FileSource, FilesDone, ReadFailures};
 use crate::pipeline::kafka_ends::RangeSource;
 use crate::pipeline::stop::Stop;
-use crate::pipeline::{self, Meters, Setup};
+use crate::pipeline::{self, Editions, Meters, Setup};
 use crate::state::State;
 
 /// What an audit is asked to do: by the command line, or by a report that is verified.
@@ -175,7 +175,8 @@ fn drive<S: pipeline::Source>(
     let tallies = Arc::new(Mutex::new(Tallies::new(Arc::clone(rules), names)));
     let sink = AuditSink::new(Arc::clone(&tallies), split);
     let meters = Meters::default();
-    let setup = Setup { rules: Arc::clone(rules), state, pipeline: &config.pipeline, stop, meters: &meters };
+    let editions = Editions::from(Arc::clone(rules));
+    let setup = Setup { rules: &editions, state, pipeline: &config.pipeline, stop, meters: &meters };
     let ended = Stop::default();
     std::thread::scope(|scope| {
         scope.spawn(|| audit_progress::show(&meters, count, bytes_total, &ended));

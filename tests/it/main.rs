@@ -8,6 +8,7 @@
 )]
 
 mod audit;
+mod audit_topic;
 mod browser;
 mod cases;
 mod causes;

@@ -28,6 +28,7 @@ use super::outputs::{Decided, Outputs, journal_records};
 use super::pace::Pace;
 use super::progress::{Ask, Due, Key, Progress};
 use super::suspects::Suspects;
+use super::vitals::Vitals;
 
 /// How long one call to the coordinator may take before it is made again.
 const CALL_WAIT: Duration = Duration::from_secs(5);
