@@ -8,6 +8,7 @@ use clap_complete::Shell;
 use crate::audit::threshold::Threshold;
 use crate::clock::Timestamp;
 use crate::config::{OPS_LISTEN, Profile};
+use crate::kafka::Range;
 
 /// Lets through only agent envelopes that hold.
 ///
@@ -118,7 +119,16 @@ pub struct Run {
 #[derive(Debug, Args)]
 pub struct Audit {
     /// Files or directories to audit; `-` is standard input.
+    #[arg(conflicts_with = "topic")]
     pub paths: Vec<PathBuf>,
+    /// A topic, or a range of it, to audit instead of files: FROM and TO are offsets, `-N` from the end, `beginning`,
+    /// `end`, or `s@MILLIS`; both may be left out. Nothing is committed, and it ends at what was there at the start.
+    /// May be given several times.
+    #[arg(long, value_name = "TOPIC[@FROM..TO]", value_parser = topic_range)]
+    pub topic: Vec<Range>,
+    /// With `--topic`: the brokers. [default: `kafka.brokers` of the configuration]
+    #[arg(long, value_name = "HOST:PORT,…", requires = "topic")]
+    pub brokers: Option<String>,
     /// Configuration file.
     #[arg(long, short, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -531,6 +541,13 @@ pub struct SchemaOptions {
 fn time(text: &str) -> Result<Timestamp, String> {
     Timestamp::from_rfc3339(text)
         .ok_or_else(|| "allowed: a time by RFC 3339, such as 2026-03-01T12:00:00Z".to_owned())
+}
+
+fn topic_range(text: &str) -> Result<Range, String> {
+    text.parse::<Range>().map_err(|error| match std::error::Error::source(&error) {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    })
 }
 
 fn prefix_and_directory(text: &str) -> Result<(String, PathBuf), String> {

@@ -13,23 +13,31 @@ use super::{
 use crate::audit::report::{Report, RulesUsed, Run, Scope};
 use crate::audit::sign::{self, Key, SignError};
 use crate::audit::summary::{self, Context};
-use crate::audit::{self, AuditSink, Sampled, Tallies, html, lines, text, verify};
+use crate::audit::{self, AuditSink, Sampled, SharedTallies, Tallies, html, lines, text, verify};
 use crate::cli::Audit;
 use crate::clock::{self, Timestamp};
 use crate::config::{ClockChoice, Config};
 use crate::files::{self, BytesRead, Input, Target};
 use crate::judge::Rules;
+use crate::kafka::Range;
 use crate::pipeline::file_ends::{FileSink, FileSource, FilesDone, ReadFailures};
+use crate::pipeline::kafka_ends::RangeSource;
 use crate::pipeline::stop::Stop;
 use crate::pipeline::{self, Editions, Meters, Setup};
 use crate::state::State;
 
 /// What an audit is asked to do: by the command line, or by a report that is verified.
 struct Task {
-    paths: Vec<PathBuf>,
+    inputs: Inputs,
     /// `None`: each record's own time.
     as_of: Option<Timestamp>,
     sample_one_in: u64,
+}
+
+/// What is audited.
+enum Inputs {
+    Files(Vec<PathBuf>),
+    Ranges(Vec<Range>),
 }
 
 pub(super) fn run(args: &Audit) -> Result<Ended, Failure> {
@@ -43,17 +51,17 @@ pub(super) fn run(args: &Audit) -> Result<Ended, Failure> {
     if let Some(workers) = args.workers {
         config.pipeline.workers = workers;
     }
+    if let Some(brokers) = &args.brokers {
+        config.kafka.brokers.clone_from(brokers);
+    }
     // What the command line says does not stand in the file.
     let file = args.config.as_deref().filter(|_| args.format.is_none());
     let key = args.sign_key.as_deref().map(read_key).transpose()?;
     if let Some(report) = &args.verify {
         return verify(args, &mut config, file, report);
     }
-    if args.paths.is_empty() {
-        return Err(usage(anyhow!("say what to audit: files or directories")));
-    }
     let as_of = as_of(args, &config);
-    let task = Task { paths: args.paths.clone(), as_of, sample_one_in: args.sample.unwrap_or(1) };
+    let task = Task { inputs: inputs(args)?, as_of, sample_one_in: args.sample.unwrap_or(1) };
     let rules = Arc::new(compile_rules(&config, file)?);
     coverage::tell(&rules, config.rules.profile)?;
     let (mut report, failures) = audit(args, &config, &rules, &task)?;
@@ -69,6 +77,15 @@ pub(super) fn run(args: &Audit) -> Result<Ended, Failure> {
         tracing::error!("--fail-on {text}");
     }
     Ok(if broken.is_empty() { Ended::Well } else { Ended::Findings })
+}
+
+/// What the command line names.
+fn inputs(args: &Audit) -> Result<Inputs, Failure> {
+    match (args.paths.as_slice(), args.topic.as_slice()) {
+        ([], []) => Err(usage(anyhow!("say what to audit: files or directories, or --topic"))),
+        ([], ranges) => Ok(Inputs::Ranges(ranges.to_vec())),
+        (paths, _) => Ok(Inputs::Files(paths.to_vec())),
+    }
 }
 
 /// One instant for the whole audit, to the second so that a report can say it, unless each record has its own.
@@ -99,22 +116,28 @@ fn audit(
     if task.as_of.is_none() {
         config.rules.clock = ClockChoice::Record;
     }
-    let inputs: Vec<_> = task.paths.iter().map(|path| Input::from_argument(path)).collect();
-    let source = FileSource::open(&inputs, &config, rules, task.as_of, failures.clone(), &stop)?;
-    let split = split(args, &source)?;
-    let bytes_total = audit_progress::stored_bytes(source.paths());
-    let tallies = Arc::new(Mutex::new(Tallies::new(Arc::clone(rules), &source.names())));
-    let source = source.with_digests(BytesRead::clone(&count), done.clone());
     let (started, began) = (clock::wall(), Instant::now());
-    let sink = AuditSink::new(Arc::clone(&tallies), split);
-    drive(
-        &config,
-        rules,
-        &state,
-        &stop,
-        (Sampled::new(source, task.sample_one_in), sink),
-        (&count, bytes_total),
-    )?;
+    let plant = Plant { config: &config, rules, state: &state, stop: &stop, count: &count };
+    let tallies = match &task.inputs {
+        Inputs::Files(paths) => {
+            let inputs: Vec<_> = paths.iter().map(|path| Input::from_argument(path)).collect();
+            let source = FileSource::open(&inputs, &config, rules, task.as_of, failures.clone(), &stop)?;
+            let split = split(args, source.paths(), source.names())?;
+            let (names, total) = (source.names(), audit_progress::stored_bytes(source.paths()));
+            let source = source.with_digests(BytesRead::clone(&count), done.clone());
+            drive(&plant, Sampled::new(source, task.sample_one_in), split, &names, total)?
+        }
+        Inputs::Ranges(ranges) => {
+            let split = split(args, &[], Vec::new())?;
+            let (source, connection) = RangeSource::open(&config, rules, ranges, task.as_of)?;
+            let driven = drive(&plant, Sampled::new(source, task.sample_one_in), split, &[], None);
+            // An error of the run tells more than one of closing what it left.
+            let closed = connection.close();
+            let tallies = driven?;
+            closed?;
+            tallies
+        }
+    };
     memory::save(args.state.as_deref(), &state)?;
     let context = Context {
         scope: scope(&stop, task, continued, &failures),
@@ -131,15 +154,26 @@ fn audit(
     Ok((summary::report(&mut tallies, &state, context), failures))
 }
 
+/// What every audit runs on.
+struct Plant<'a> {
+    config: &'a Config,
+    rules: &'a Arc<Rules>,
+    state: &'a Mutex<State>,
+    stop: &'a Arc<Stop>,
+    count: &'a BytesRead,
+}
+
 /// The pipeline, with whatever shows its progress.
 fn drive<S: pipeline::Source>(
-    config: &Config,
-    rules: &Arc<Rules>,
-    state: &Mutex<State>,
-    stop: &Arc<Stop>,
-    (source, sink): (S, AuditSink),
-    (count, bytes_total): (&BytesRead, Option<u64>),
-) -> Result<(), Failure> {
+    plant: &Plant<'_>,
+    source: S,
+    split: Option<FileSink>,
+    names: &[String],
+    bytes_total: Option<u64>,
+) -> Result<SharedTallies, Failure> {
+    let Plant { config, rules, state, stop, count } = plant;
+    let tallies = Arc::new(Mutex::new(Tallies::new(Arc::clone(rules), names)));
+    let sink = AuditSink::new(Arc::clone(&tallies), split);
     let meters = Meters::default();
     let editions = Editions::from(Arc::clone(rules));
     let setup = Setup { rules: &editions, state, pipeline: &config.pipeline, stop, meters: &meters };
@@ -150,19 +184,19 @@ fn drive<S: pipeline::Source>(
         ended.ask();
         summary
     })?;
-    Ok(())
+    Ok(tallies)
 }
 
 /// The files that accepted and rejected records go to.
-fn split(args: &Audit, source: &FileSource) -> Result<Option<FileSink>, Failure> {
+fn split(args: &Audit, inputs: &[PathBuf], names: Vec<String>) -> Result<Option<FileSink>, Failure> {
     let accepted = args.accepted.as_deref().map(Target::from_argument);
     let rejected = args.rejected.as_deref().map(Target::from_argument);
     let outputs: Vec<_> = [&accepted, &rejected].into_iter().flatten().cloned().collect();
-    files::check_distinct(&outputs, source.paths()).map_err(usage)?;
+    files::check_distinct(&outputs, inputs).map_err(usage)?;
     if outputs.is_empty() {
         return Ok(None);
     }
-    Ok(Some(FileSink::create(accepted.as_ref(), rejected.as_ref(), source.names())?))
+    Ok(Some(FileSink::create(accepted.as_ref(), rejected.as_ref(), names)?))
 }
 
 fn scope(stop: &Stop, task: &Task, continued: bool, failures: &ReadFailures) -> Scope {
@@ -255,9 +289,11 @@ fn verify(args: &Audit, config: &mut Config, file: Option<&Path>, path: &Path) -
             Timestamp::from_rfc3339(time).ok_or_else(|| usage(anyhow!("{}: clock `{time}`", context())))?,
         ),
     };
-    let of_report = || before.inputs.iter().map(|input| PathBuf::from(&input.name)).collect();
-    let paths = if args.paths.is_empty() { of_report() } else { args.paths.clone() };
-    let task = Task { paths, as_of, sample_one_in: before.scope.sample_one_in.unwrap_or(1) };
+    let task = Task {
+        inputs: inputs_of(args, &before)?,
+        as_of,
+        sample_one_in: before.scope.sample_one_in.unwrap_or(1),
+    };
     let rules = Arc::new(compile_rules(config, file)?);
     let (now, _) = audit(args, config, &rules, &task)?;
     let differences = verify::differences(&before, &now);
@@ -268,6 +304,17 @@ fn verify(args: &Audit, config: &mut Config, file: Option<&Path>, path: &Path) -
         writeln!(out, "the same: {} records, digest {}", now.totals.records, now.digest)?;
     }
     Ok(if differences.is_empty() { Ended::Well } else { Ended::Findings })
+}
+
+/// What the command line names, or else the files of the report.
+fn inputs_of(args: &Audit, before: &Report) -> Result<Inputs, Failure> {
+    if !args.paths.is_empty() || !args.topic.is_empty() {
+        return inputs(args);
+    }
+    if before.inputs.iter().any(|input| input.kind == "partition") {
+        return Err(usage(anyhow!("the report is about a topic: name its range again with --topic")));
+    }
+    Ok(Inputs::Files(before.inputs.iter().map(|input| PathBuf::from(&input.name)).collect()))
 }
 
 /// What is to be said of the signature: well, or what is wrong with it.

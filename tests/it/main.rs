@@ -9,6 +9,7 @@
 
 mod audit;
 mod bench_kafka;
+mod audit_topic;
 mod browser;
 mod cases;
 mod causes;
