@@ -8,8 +8,8 @@
 )]
 
 mod audit;
-mod bench_kafka;
 mod audit_topic;
+mod bench_kafka;
 mod browser;
 mod cases;
 mod causes;

@@ -16,7 +16,7 @@ use crate::files::{Input, Target};
 use crate::judge::Rules;
 use crate::load::{self, Block, Destination, Generator, Mix, Secrets, kit};
 use crate::pipeline::file_ends::{FileSink, FileSource, ReadFailures};
-use crate::pipeline::{self, Meters, Setup};
+use crate::pipeline::{self, Editions, Meters, Setup};
 use crate::state::{Settings, State};
 
 /// The time of the streams, by which they are judged.
@@ -90,8 +90,15 @@ fn run_pipeline(args: &BenchCore, machine: &Machine, dir: &Path) -> Result<Vec<P
         let source = FileSource::open(&inputs, &config, &rules, Some(START), ReadFailures::default(), &stop)?;
         let nowhere = Target::from_argument(Path::new("/dev/null"));
         let sink = FileSink::create(Some(&nowhere), Some(&nowhere), source.names())?;
-        let (meters, state) = (Meters::default(), Mutex::new(State::new(Settings::of(&config))));
-        let setup = Setup { rules, state: &state, pipeline: &config.pipeline, stop: &stop, meters: &meters };
+        let (meters, state) = (Meters::default(), Mutex::new(State::new(Settings::of(&config))?));
+        let editions = Editions::from(rules);
+        let setup = Setup {
+            rules: &editions,
+            state: &state,
+            pipeline: &config.pipeline,
+            stop: &stop,
+            meters: &meters,
+        };
         let summary = pipeline::run(&setup, source, sink, |_| ())?;
         let seconds = summary.elapsed.as_secs_f64();
         rows.push(PipelineRow {
