@@ -14,7 +14,6 @@
 
 #![expect(
     clippy::unwrap_used,
-    clippy::expect_used,
     clippy::indexing_slicing,
     clippy::print_stdout,
     reason = "a bench may stop, and prints its results"
@@ -42,7 +41,7 @@ const WAIT: Duration = Duration::from_secs(30);
 const SEED: u64 = 42;
 const BROKEN_PER_MILLE: u16 = 100;
 /// As Tollgate's own.
-const COMMIT_EVERY: Duration = Duration::from_millis(1000);
+const COMMIT_EVERY: Duration = Duration::from_secs(1);
 const TRANSACTION_EVERY: Duration = Duration::from_millis(200);
 /// How many records may wait for their report.
 const OUTSTANDING_MAX: usize = 65_536;

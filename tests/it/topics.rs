@@ -36,18 +36,18 @@ fn make(brokers: &str, topics: &[(&str, &[(&str, &str)])]) {
 }
 
 /// Key, partition, payload bytes and reason of every record.
-type Seen = Vec<(Vec<u8>, i32, usize, Option<String>)>;
+pub(crate) type Seen = Vec<(Vec<u8>, i32, usize, Option<String>)>;
 
 /// Everything committed in a topic; ends when nothing more comes.
-fn read(brokers: &str, topic: &str, at_least: usize) -> Seen {
+pub(crate) fn read(brokers: &str, topic: &str, partitions: i32, at_least: usize) -> Seen {
     let consumer: BaseConsumer = client(brokers).set("enable.partition.eof", "true").create().unwrap();
     let mut all = TopicPartitionList::new();
-    for partition in 0..PARTITIONS {
+    for partition in 0..partitions {
         all.add_partition_offset(topic, partition, Offset::Beginning).unwrap();
     }
     consumer.assign(&all).unwrap();
     let (mut seen, mut ended, started) = (Vec::new(), BTreeSet::new(), Instant::now());
-    while ended.len() < PARTITIONS as usize || seen.len() < at_least {
+    while ended.len() < partitions as usize || seen.len() < at_least {
         assert!(started.elapsed() < WAIT, "{} records of {topic}", seen.len());
         match consumer.poll(Duration::from_millis(100)) {
             None => {}
@@ -109,13 +109,16 @@ fn several_inputs_have_their_own_formats_outputs_and_ends() {
     // First the records up to offset 10 of each partition, then the rest from where the group is.
     let (code, said) = run(&dir, brokers, &keys("start = \"beginning\"\nstop = \"10\""));
     assert_eq!(code, Some(0), "{said}");
-    assert_eq!(read(brokers, "multi.a.good", 30).len(), 30);
+    assert_eq!(read(brokers, "multi.a.good", PARTITIONS, 30).len(), 30);
     let (code, said) = run(&dir, brokers, &keys("start = \"stored\"\nstop = \"end\""));
     assert_eq!(code, Some(0), "{said}");
-    let good = read(brokers, "multi.a.good", 60);
+    let good = read(brokers, "multi.a.good", PARTITIONS, 60);
     assert_eq!(good.len(), 60);
-    assert!(read(brokers, "multi.a.bad", 0).is_empty() && read(brokers, "multi.b.good", 0).is_empty());
-    let bad = read(brokers, "multi.b.bad", 60);
+    assert!(
+        read(brokers, "multi.a.bad", PARTITIONS, 0).is_empty()
+            && read(brokers, "multi.b.good", PARTITIONS, 0).is_empty()
+    );
+    let bad = read(brokers, "multi.b.bad", PARTITIONS, 60);
     assert!(bad.iter().all(|(.., reason)| reason.is_some()) && bad.len() == 60);
     let by_key = |seen: &Seen| -> BTreeMap<Vec<u8>, BTreeSet<i32>> {
         let mut partitions: BTreeMap<_, BTreeSet<i32>> = BTreeMap::new();
@@ -124,13 +127,13 @@ fn several_inputs_have_their_own_formats_outputs_and_ends() {
         }
         partitions
     };
-    let expected = by_key(&read(brokers, "multi.key", 60));
+    let expected = by_key(&read(brokers, "multi.key", PARTITIONS, 60));
     assert_eq!(by_key(&good), expected, "keys go where the Java client's partitioner puts them");
     assert_eq!(by_key(&bad), expected);
     // Nothing is left, so a further run ends at once.
     let (code, said) = run(&dir, brokers, &keys("start = \"stored\"\nstop = \"end\""));
     assert_eq!(code, Some(0), "{said}");
-    assert_eq!(read(brokers, "multi.a.good", 60).len(), 60);
+    assert_eq!(read(brokers, "multi.a.good", PARTITIONS, 60).len(), 60);
 }
 
 /// A topic's limits are known before the first record, so those that it would refuse become stubs and the rest goes on.
@@ -161,8 +164,8 @@ fn what_an_output_does_not_take_becomes_a_stub() {
         );
         let (code, said) = run(&dir, brokers, &keys);
         assert_eq!(code, Some(0), "{topic}: {said}");
-        assert_eq!(read(brokers, &format!("{topic}.accepted"), 27).len(), 27, "{topic}");
-        let stubs = read(brokers, &format!("{topic}.rejected"), 3);
+        assert_eq!(read(brokers, &format!("{topic}.accepted"), PARTITIONS, 27).len(), 27, "{topic}");
+        let stubs = read(brokers, &format!("{topic}.rejected"), PARTITIONS, 3);
         assert_eq!(stubs.len(), 3, "{topic}");
         for (_, _, bytes, reason) in stubs {
             assert_eq!(reason.as_deref(), Some("undeliverable"));
