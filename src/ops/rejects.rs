@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::mask::{cut, mask};
 use super::places::Places;
 use crate::clock;
+use crate::formats::labels::LabelKind;
 use crate::formats::{Compiled, Source};
 use crate::judge::{Explained, Input, Judge, Payload, explain};
 use crate::pipeline::sample::Sample;
@@ -136,20 +137,10 @@ fn any_index(pointer: &str) -> String {
 
 /// Who sent a record, by its own account.
 fn sender_of(sample: &Sample, format: Option<&Compiled>) -> String {
-    let pointer = format.map_or("", |format| sender_pointer(format.family()));
+    let pointer = format
+        .map_or("", |format| format.labels().texts.get(LabelKind::Sender as usize).copied().unwrap_or(""));
     let value = sample.payload.as_deref().filter(|_| !pointer.is_empty());
     let value: Option<Value> = value.and_then(|payload| serde_json::from_slice(payload).ok());
     let sender = value.as_ref().and_then(|value| value.pointer(pointer)).and_then(Value::as_str);
     sender.map_or_else(String::new, cut)
-}
-
-/// Where a format names the sender.
-fn sender_pointer(family: &str) -> &'static str {
-    match family {
-        "olympus" => "/envelope/source_agent",
-        "agh" => "/from",
-        "alfred" => "/envelope/routing/source/agent_id",
-        "bluelabel" => "/sender_id",
-        _ => "",
-    }
 }
