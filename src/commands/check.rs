@@ -4,7 +4,7 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 
-use super::{Ended, Failure, compile_rules, envelopes, load_config};
+use super::{Ended, Failure, compile_rules, envelopes, load_config, usage};
 use crate::cli::Check;
 use crate::clock;
 use crate::config::{ClockChoice, Profile};

@@ -105,7 +105,7 @@ impl Payloads {
     #[must_use]
     pub fn headers(&self, index: usize) -> Option<&dyn Headers> {
         match self {
-            Self::Block(_) => None,
+            Self::Block(_) | Self::Range(_) => None,
             Self::Messages { messages, .. } => messages.get(index).map(|message| message as &dyn Headers),
         }
     }
