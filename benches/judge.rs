@@ -2,7 +2,8 @@
 //! ring's HMAC-SHA256 of them.
 //!
 //! `cargo bench --bench judge`. Every rule of the strict profile is on, with keys and tasks configured; signatures are
-//! of scheme v2, which covers the whole envelope. Each round measures every row once over the same 128 envelopes, and
+//! of scheme v2, which covers the whole envelope. A worker also makes facts of what holds, for the window and the ledger;
+//! so the judge is measured without and with them. Each round measures every row once over the same 128 envelopes, and
 //! the table shows medians: on a busy machine the rows of one run can be compared, those of two runs cannot.
 
 #![expect(
@@ -147,11 +148,12 @@ fn rules() -> Rules {
 
 /// Prints one line of the table: medians in nanoseconds, and the judge's ratio to its floor.
 fn measure(name: &str, documents: &[String], rules: &Rules) {
-    let (mut parser, mut judge) = (Parser::new(64), Judge::new(rules));
+    let (mut parser, mut judge, mut worker) = (Parser::new(64), Judge::new(rules), Judge::new(rules));
+    worker.make_facts();
     let key = hmac::Key::new(hmac::HMAC_SHA256, &[7; 32]);
     let now = Timestamp::from_rfc3339(NOW);
     let mut pointer = Vec::new();
-    let mut times: [Vec<f64>; 3] = Default::default();
+    let mut times: [Vec<f64>; 4] = Default::default();
     for _ in 0..ROUNDS {
         let mut lap = |row: usize, work: &mut dyn FnMut(&[u8])| {
             let start = Instant::now();
@@ -166,19 +168,23 @@ fn measure(name: &str, documents: &[String], rules: &Rules) {
         lap(1, &mut |document| {
             black_box(hmac::sign(&key, black_box(document)));
         });
-        lap(2, &mut |document| {
-            let input = Input { payload: Payload::Bytes(black_box(document)), key: None, now };
-            let verdict = judge.judge(rules, Binding::Auto, input, &mut pointer, &mut NoWatch);
-            assert!(verdict.is_accept(), "{verdict:?} {}", String::from_utf8_lossy(&pointer));
-        });
+        for (row, judge) in [(2, &mut judge), (3, &mut worker)] {
+            lap(row, &mut |document| {
+                let input = Input { payload: Payload::Bytes(black_box(document)), key: None, now };
+                let verdict = judge.judge(rules, Binding::Auto, input, &mut pointer, &mut NoWatch);
+                assert!(verdict.is_accept(), "{verdict:?} {}", String::from_utf8_lossy(&pointer));
+            });
+        }
     }
-    let [tape, mac, whole] = times.map(|mut times| {
+    let [tape, mac, whole, with_facts] = times.map(|mut times| {
         times.sort_by(f64::total_cmp);
         times.get(ROUNDS / 2).copied().unwrap()
     });
     let bytes = documents.iter().map(String::len).sum::<usize>() / documents.len();
-    let ratio = whole / (tape + mac);
-    println!("| {name} | {bytes} | {tape:.0} | {mac:.0} | {whole:.0} | {ratio:.2} |");
+    let (ratio, as_worker) = (whole / (tape + mac), with_facts / (tape + mac));
+    println!(
+        "| {name} | {bytes} | {tape:.0} | {mac:.0} | {whole:.0} | {ratio:.2} | {with_facts:.0} | {as_worker:.2} |"
+    );
 }
 
 fn main() {
@@ -191,8 +197,10 @@ fn main() {
         (0..DOCUMENTS).map(|_| signed(envelope(&mut random, mixed), &keys)).collect()
     };
     let rules = rules();
-    println!("| envelopes | bytes | tape, ns | HMAC, ns | judge, ns | judge / (tape + HMAC) |");
-    println!("|---|---|---|---|---|---|");
+    println!(
+        "| envelopes | bytes | tape, ns | HMAC, ns | judge, ns | / (tape + HMAC) | with facts, ns | / (tape + HMAC) |"
+    );
+    println!("|---|---|---|---|---|---|---|---|");
     let canonical_form: Vec<String> = documents(false).iter().map(|text| canonical(text)).collect();
     measure("uniform", &documents(false), &rules);
     measure("canonical form", &canonical_form, &rules);

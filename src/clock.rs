@@ -127,8 +127,10 @@ fn fraction_micros(bytes: &[u8]) -> Option<(i64, &[u8])> {
     let [b'.', fraction @ ..] = bytes else { return Some((0, bytes)) };
     let (digits, rest) =
         fraction.split_at_checked(fraction.iter().take_while(|byte| byte.is_ascii_digit()).count())?;
-    let micros = digits.iter().chain(std::iter::repeat(&b'0')).take(6);
-    let micros = micros.fold(0, |micros, digit| micros * 10 + i64::from(digit - b'0'));
+    let mut micros = 0;
+    for place in 0..6 {
+        micros = micros * 10 + digits.get(place).map_or(0, |digit| i64::from(digit - b'0'));
+    }
     (!digits.is_empty()).then_some((micros, rest))
 }
 

@@ -33,6 +33,7 @@
 //! - [`histograms`]: latency of every stage.
 //! - [`config`]: the configuration, every key defined once.
 //! - [`verdict`]: the verdict and the closed list of reasons.
+//! - [`outline`]: which names and containers stand where, recognised when they come again.
 //! - [`tape`]: the parsed form of a payload; the only place that calls simd-json.
 //! - [`metrics`]: the names of all metrics.
 //! - [`status`]: what Kafka's side tells about itself.
@@ -54,6 +55,7 @@ pub mod kafka;
 pub mod load;
 pub mod metrics;
 pub mod ops;
+pub mod outline;
 pub mod pipeline;
 pub mod program;
 pub mod state;

@@ -31,6 +31,17 @@ pub struct Wide {
     pub whole: bool,
 }
 
+/// The outline of a document that was recognised: which names and containers stand where. Made in `outline.rs`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outline {
+    /// Its place in the memory of the worker.
+    pub(crate) slot: usize,
+    /// No other outline of the process has it.
+    pub(crate) serial: u64,
+    /// How many bytes the document's strings and names have together.
+    pub(crate) text_bytes: usize,
+}
+
 /// One parsed document, borrowed from a [`Parser`].
 #[derive(Clone, Copy, Debug)]
 pub struct Tape<'a> {
@@ -38,9 +49,22 @@ pub struct Tape<'a> {
     wide: &'a [Wide],
     /// The address of the payload's copy, in which the strings stand.
     origin: usize,
+    outline: Option<Outline>,
 }
 
 impl<'a> Tape<'a> {
+    /// The document's outline, if it was recognised.
+    #[inline]
+    #[must_use]
+    pub fn outline(self) -> Option<Outline> {
+        self.outline
+    }
+
+    /// The tape with what its document was recognised by.
+    pub(crate) fn with_outline(self, outline: Outline) -> Self {
+        Self { outline: Some(outline), ..self }
+    }
+
     /// All nodes in document order.
     #[must_use]
     pub fn nodes(self) -> &'a [Node<'a>] {
@@ -173,7 +197,7 @@ impl Parser {
                     *nodes = last.reset();
                     return result;
                 }
-                let result = then(Ok(Tape { nodes: &again.0, wide, origin }));
+                let result = then(Ok(Tape { nodes: &again.0, wide, origin, outline: None }));
                 *nodes = again.reset();
                 return result;
             }
@@ -187,7 +211,7 @@ impl Parser {
             }
             Ok(()) => Ok(()),
         };
-        let result = then(outcome.map(|()| Tape { nodes: &tape.0, wide, origin }));
+        let result = then(outcome.map(|()| Tape { nodes: &tape.0, wide, origin, outline: None }));
         *nodes = tape.reset();
         result
     }

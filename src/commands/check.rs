@@ -8,7 +8,7 @@ use super::{Ended, Failure, compile_rules, envelopes, load_config, usage};
 use crate::cli::Check;
 use crate::clock;
 use crate::config::{ClockChoice, Profile};
-use crate::formats::{Compiled, Source};
+use crate::formats::{Compiled, Rule, Source};
 use crate::judge::{self, Explained, Finding, Judge, explain};
 use crate::state::{Ruling, Settings, State};
 
@@ -33,8 +33,7 @@ pub(super) fn run(args: &Check) -> Result<Ended, Failure> {
         let record = judge::Input { payload: envelope.payload, key: Some(envelope.path.as_bytes()), now };
         let mut explained = explain(&mut judge, &rules, rules.default_binding(), record);
         if let Some(facts) = judge.facts().filter(|_| explained.verdict.is_accept() && !args.apart) {
-            let ruling =
-                state.decide(facts).map_err(|_| usage(anyhow::anyhow!("the replay window is full")))?;
+            let ruling = state.decide(facts).map_err(|_| anyhow::anyhow!("the replay window is full"))?;
             rule(&mut explained, ruling);
         }
         let format = explained.verdict.format.and_then(|format| rules.format(format));
@@ -54,7 +53,7 @@ pub(super) fn run(args: &Check) -> Result<Ended, Failure> {
 /// What was seen before has the last word.
 fn rule(explained: &mut Explained, ruling: Ruling) {
     explained.verdict.ignored = ruling.ignored;
-    explained.verdict.warned = ruling.warned;
+    explained.verdict.warned = ruling.warned.or(explained.verdict.warned);
     if let Some(reason) = ruling.reason {
         explained.verdict.reason = Some(reason);
         let at = String::new();
@@ -64,7 +63,7 @@ fn rule(explained: &mut Explained, ruling: Ruling) {
 }
 
 fn to_text(source: &str, explained: &Explained, format: Option<&Compiled>, profile: Profile) -> String {
-    let Explained { verdict, findings, more, unchecked } = explained;
+    let Explained { verdict, findings, more, unchecked, warnings } = explained;
     let word = match (verdict.is_accept(), verdict.ignored) {
         (true, true) => "accepted without effect",
         (true, false) => "accepted",
@@ -75,7 +74,8 @@ fn to_text(source: &str, explained: &Explained, format: Option<&Compiled>, profi
     let mut text = format!("{source}  {word}{reason}  ({name}, profile {})\n", profile.name());
     if let Some(format) = format.filter(|_| verdict.is_accept()) {
         let on = format.on().rules(format.rules());
-        let held = on.filter(|rule| !unchecked.iter().any(|unchecked| unchecked.name == rule.name)).count();
+        let broken = |rule: &Rule| unchecked.iter().chain(warnings).any(|other| other.name == rule.name);
+        let held = on.filter(|rule| !broken(rule)).count();
         text.push_str(&format!("  holds: the shape and {held} rules\n"));
     }
     for (number, finding) in findings.iter().enumerate() {
@@ -95,7 +95,10 @@ fn to_text(source: &str, explained: &Explained, format: Option<&Compiled>, profi
             text.push_str(&format!("     {}: {}; {why}\n", rule.name, rule.text));
         }
     }
-    if let Some(warned) = verdict.warned {
+    for rule in warnings {
+        text.push_str(&format!("\n  warning: {}: {} ({})\n", rule.reason.code(), rule.text, rule.name));
+    }
+    if let Some(warned) = verdict.warned.filter(|_| warnings.is_empty()) {
         text.push_str(&format!("\n  warning: {}: {}\n", warned.code(), warned.text()));
     }
     if !findings.is_empty() || !unchecked.is_empty() {
@@ -163,6 +166,10 @@ fn to_json(source: &str, explained: &Explained, format: Option<&Compiled>, profi
         }
         if let Some(warned) = verdict.warned {
             object.insert("warning".into(), warned.code().into());
+        }
+        if !explained.warnings.is_empty() {
+            let names: Vec<_> = explained.warnings.iter().map(|rule| rule.name).collect();
+            object.insert("warnings".into(), names.into());
         }
     }
     let wire = format.is_some_and(Compiled::has_wire_reasons);

@@ -61,10 +61,10 @@ pub(super) fn to_text(summary: &Summary, rules: &Rules) -> String {
 
 /// What the window and the ledger have to tell, where there is anything.
 fn notes(summary: &Summary) -> impl Iterator<Item = (&'static str, u64)> {
-    let Notes { warned, ignored, capped, ids_evicted, entries_evicted, unrestored } = summary.notes;
+    let Notes { ignored, capped, ids_evicted, entries_evicted, unrestored, .. } = summary.notes;
     let notes = [
         ("without effect", ignored),
-        ("with a warning", warned),
+        ("with a warning", summary.tally.warned),
         ("remembered for less", capped),
         ("ids given up", ids_evicted),
         ("ledger entries given up", entries_evicted),
@@ -133,7 +133,7 @@ pub(super) fn to_json(summary: &Summary, rules: &Rules) -> Value {
         "rejected": tally.rejected(),
         "unchecked": tally.unchecked,
         "ignored": summary.notes.ignored,
-        "warned": summary.notes.warned,
+        "warned": tally.warned,
         "capped": summary.notes.capped,
         "ids_evicted": summary.notes.ids_evicted,
         "entries_evicted": summary.notes.entries_evicted,

@@ -167,6 +167,8 @@ pub struct AgentEntry {
     pub services: Vec<String>,
     /// The intents that it serves.
     pub intents: Vec<String>,
+    /// The tenants in which it is registered; empty means all.
+    pub tenants: Vec<String>,
     /// Whether it may be talked to.
     pub status: AgentStatus,
     /// Keys of its own for signatures, instead of derived ones.
@@ -177,9 +179,10 @@ pub struct AgentEntry {
 
 impl Entry for AgentEntry {
     fn read(value: &Value, within: &str, place: &mut Place<'_>) -> Option<Self> {
-        let members = "a table with `services`, `intents`, `status`, `mac_key`, `tenant_mac_keys`";
+        const KNOWN: &[&str] = &["services", "intents", "tenants", "status", "mac_key", "tenant_mac_keys"];
+        let members = "a table with `services`, `intents`, `tenants`, `status`, `mac_key`, `tenant_mac_keys`";
         let table = table_of(value, within, members, place)?;
-        known_names(table, &["services", "intents", "status", "mac_key", "tenant_mac_keys"], within, place)?;
+        known_names(table, KNOWN, within, place)?;
         let status = match table.get("status").map(|status| status.as_str()) {
             None | Some(Some("active")) => AgentStatus::Active,
             Some(Some("inactive")) => AgentStatus::Inactive,
@@ -204,6 +207,7 @@ impl Entry for AgentEntry {
         Some(Self {
             services: texts_of(table, "services", within, place)?,
             intents: texts_of(table, "intents", within, place)?,
+            tenants: texts_of(table, "tenants", within, place)?,
             status,
             mac_keys,
             tenant_mac_keys,
@@ -223,8 +227,12 @@ impl Entry for AgentEntry {
             [] => String::new(),
             tenants => format!(", tenant_mac_keys = {{ {} }}", tenants.join(", ")),
         };
+        let within = match self.tenants.as_slice() {
+            [] => String::new(),
+            _ => format!(", tenants = {}", self.tenants.show()),
+        };
         format!(
-            "{{ services = {}, intents = {}, status = \"{status}\"{key}{tenants} }}",
+            "{{ services = {}, intents = {}{within}, status = \"{status}\"{key}{tenants} }}",
             self.services.show(),
             self.intents.show()
         )

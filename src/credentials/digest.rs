@@ -1,6 +1,6 @@
 //! What is derived by SHA-256 alone: agh's capability digest and direct-room id, identities, content tags, file hashes.
 
-use ring::digest::{Context, SHA256};
+use ring::digest::{self, Context, SHA256};
 
 use super::canonical::{self, Buffers, Unfit, capability as capability_form};
 use crate::tape::{Node, NodeIndex, Tape};
@@ -48,18 +48,46 @@ pub(super) fn begins_in_hex(text: &str, bytes: &[u8]) -> bool {
 /// The first 128 bits of SHA-256 over the parts, each behind its length; so no two lists of parts are alike.
 #[must_use]
 pub fn identity(parts: &[&[u8]]) -> Identity {
-    let mut context = Context::new(&SHA256);
-    for part in parts {
-        context.update(&(part.len() as u64).to_le_bytes());
-        context.update(part);
-    }
-    context.finish().as_ref().first_chunk().copied().unwrap_or_default()
+    // PERF: the parts of nearly every identity fit here, and SHA-256 is then one call; lengths of four bytes let an id
+    // of 40 characters and the name of its format fit into one block.
+    let mut joined = [0_u8; 256];
+    let hashed = match join(parts, &mut joined).and_then(|len| joined.get(..len)) {
+        Some(joined) => digest::digest(&SHA256, joined),
+        None => {
+            let mut context = Context::new(&SHA256);
+            for part in parts {
+                context.update(&length_of(part));
+                context.update(part);
+            }
+            context.finish()
+        }
+    };
+    hashed.as_ref().first_chunk().copied().unwrap_or_default()
 }
 
-/// What tells two payloads with the same identity apart: 64 bits of the SHA-256 of their bytes.
+/// LIMIT: no part is longer than a payload, which is far below 4 GiB.
+fn length_of(part: &[u8]) -> [u8; 4] {
+    (part.len() as u32).to_le_bytes()
+}
+
+/// Writes the parts and their lengths; `None` if there is not enough room.
+fn join(parts: &[&[u8]], room: &mut [u8]) -> Option<usize> {
+    let mut at = 0;
+    for part in parts {
+        room.get_mut(at..at + 4)?.copy_from_slice(&length_of(part));
+        room.get_mut(at + 4..at + 4 + part.len())?.copy_from_slice(part);
+        at += 4 + part.len();
+    }
+    Some(at)
+}
+
+/// What tells two payloads with the same identity apart, whose records are both refused.
+///
+/// PERF: 32 bits are all that the window keeps, which nobody who wants two alike would find hard to make, whatever
+/// they come from. So this is a checksum: 35 ns for 1.3 KB, where SHA-256 takes 1,000.
 #[must_use]
 pub fn content_tag(payload: &[u8]) -> u64 {
-    u64::from_le_bytes(sha256(&[payload]).first_chunk().copied().unwrap_or_default())
+    u64::from(crc32fast::hash(payload))
 }
 
 /// SHA-256 of an envelope's RFC 8785 form: the delivery id of Bluelabel, and humaninloop's content.

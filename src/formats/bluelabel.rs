@@ -41,6 +41,8 @@ rules! {
     REGISTERED "registry" UnregisteredAgent Reference [strict]
         "sender and recipient are registered" needs "agents";
     STATUS "status" Inconsistent Proposed [strict] "`success` is true exactly if `status` is `success`";
+    DURATION "duration" Inconsistent Proposed [strict]
+        "`duration_sec` and `metrics.duration_ms` are the same time (a warning)", warns;
     INPUT_ONCE "input-once" DuplicateItem Proposed [strict] "no input is requested twice";
     OPTIONS_GIVEN "input-options" PayloadContract Proposed [strict] "an input of type `enum` has options";
     OPTIONS_ONCE "option-once" DuplicateItem Proposed [strict] "no option stands twice";
@@ -239,7 +241,18 @@ fn check_status<O: Observer>(
     let success = success_at.and_then(|at| record.flag_at(at));
     match (status, success) {
         (Some(status), Some(success)) => {
-            report.demand(STATUS, success == (status == "success"), success_at.unwrap_or(payload))
+            report.demand(STATUS, success == (status == "success"), success_at.unwrap_or(payload))?;
+        }
+        _ => {}
+    }
+    let seconds_at = record.member(payload, "duration_sec");
+    let millis_at = record.member(payload, "metrics").and_then(|at| record.member(at, "duration_ms"));
+    let number = |at: Option<NodeIndex>| at.and_then(|at| record.number_at(at));
+    match (number(seconds_at), number(millis_at)) {
+        (Some(seconds), Some(millis)) => {
+            // Producers round, to seconds at worst.
+            let apart = (seconds * 1000.0 - millis).abs();
+            report.demand(DURATION, apart <= millis.mul_add(0.01, 1000.0), seconds_at.unwrap_or(payload))
         }
         _ => ControlFlow::Continue(()),
     }

@@ -3,6 +3,7 @@
 //! A format is never found by trying validators in turn: a sender who mixes members of two formats could then pick
 //! the weaker check. Names are compared exactly, after unescaping.
 
+use crate::outline::Name;
 use crate::tape::{Node, Tape};
 use crate::verdict::{FormatId, Reason};
 
@@ -35,15 +36,21 @@ pub enum Claimed {
 }
 
 /// A name that some format knows, in the detector's table.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Known {
-    name: Box<str>,
+    name: Name,
     /// Built-in formats that it claims.
     discriminates: u64,
     /// Built-in formats that require it.
     required_by: u64,
     /// The user's formats whose schema speaks of it.
     in_schema_of: u64,
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        Self { name: Name::new(""), discriminates: 0, required_by: 0, in_schema_of: 0 }
+    }
 }
 
 /// The names of all formats, ready for look-up.
@@ -118,8 +125,8 @@ impl Detector {
         loop {
             let slots = self.slots.len();
             let Some(known) = self.slots.get_mut(at) else { return };
-            if known.name.is_empty() || *known.name == *name {
-                known.name = name.into();
+            if known.name.text().is_empty() || known.name.is(name) {
+                known.name = Name::new(name);
                 return change(known);
             }
             at = (at + 1) % slots;
@@ -130,14 +137,20 @@ impl Detector {
         let mut at = slot_of(name, self.slots.len());
         loop {
             let known = self.slots.get(at)?;
-            if known.name.is_empty() {
+            if known.name.text().is_empty() {
                 return None;
             }
-            if *known.name == *name {
+            if known.name.is(name) {
                 return Some(known);
             }
             at = (at + 1) % self.slots.len();
         }
+    }
+
+    /// Whether a member's value can decide, and not names alone.
+    #[must_use]
+    pub fn looks_at_values(&self) -> bool {
+        self.member_formats != 0
     }
 
     /// What the names of the top-level object claim; the tape's first node must be an object.
@@ -159,7 +172,7 @@ impl Detector {
                     // A name may stand there hundreds of times; that it does is found later.
                     *count = count.saturating_add((known.required_by >> index) as u8 & 1);
                 }
-                claims.envelope |= *known.name == *"envelope";
+                claims.envelope |= known.name.text() == "envelope";
             }
             at = behind(nodes, at + 1);
         }

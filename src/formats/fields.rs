@@ -4,6 +4,7 @@
 //! finds all of them in one pass over the objects on their way and leaves a node index for each. Rules reach members
 //! only through these indexes.
 
+use crate::outline::Name;
 use crate::tape::{Node, NodeIndex, Tape};
 
 /// LIMIT: members that one format's rules can name.
@@ -62,7 +63,7 @@ pub(crate) use fields;
 /// One name on the way to members.
 #[derive(Debug)]
 struct Step {
-    name: Box<str>,
+    name: Name,
     /// The same name as an index, where it can be one.
     index: Option<usize>,
     field: Option<Field>,
@@ -85,9 +86,9 @@ impl FieldTable {
             let mut names = pointer.split('/').skip(1).peekable();
             while let Some(token) = names.next() {
                 let name = token.replace("~1", "/").replace("~0", "~");
-                let at = steps.iter().position(|step| *step.name == *name).unwrap_or_else(|| {
+                let at = steps.iter().position(|step| step.name.is(&name)).unwrap_or_else(|| {
                     let index = name.parse().ok().filter(|index: &usize| index.to_string() == name);
-                    steps.push(Step { name: name.into(), index, field: None, below: Vec::new() });
+                    steps.push(Step { name: Name::new(&name), index, field: None, below: Vec::new() });
                     steps.len() - 1
                 });
                 let Some(step) = steps.get_mut(at) else { break };
@@ -114,7 +115,7 @@ fn fill_below(steps: &[Step], nodes: &[Node<'_>], at: usize, fields: &mut Fields
             let mut name_at = at + 1;
             for _ in 0..*len {
                 let Some(Node::String(name)) = nodes.get(name_at) else { return };
-                if let Some(step) = steps.iter().find(|step| *step.name == **name) {
+                if let Some(step) = steps.iter().find(|step| step.name.is(name)) {
                     found(step, nodes, name_at + 1, fields);
                 }
                 name_at = behind(nodes, name_at + 1);

@@ -61,6 +61,8 @@ rules! {
         "only a success recommends to proceed";
     PATHS_ONCE "artifact-once" DuplicateItem Proposed [strict]
         "no artifact's path stands twice";
+    FAILED_ARTIFACTS "failure-artifacts" Inconsistent Reference [strict]
+        "a failure carries no artifacts (a warning)", warns;
     IDENTIFIABLE "identity" NumberRange Proposed [strict lenient]
         "integers lie within ±(2^53−1), so that repetitions can be told";
 }
@@ -71,12 +73,20 @@ pub(super) const HIDDEN: &[&str] = &[];
 /// Inputs as they are configured.
 pub(super) struct Input {
     max_iteration: HashMap<Box<str>, u32>,
+    identities: Identities,
+}
+
+/// How repetitions of one kind are told.
+struct Identities {
+    kind: &'static [u8],
     keep_s: u32,
+    /// Whether headers are trusted to identify a record.
+    by_header: bool,
 }
 
 /// Outputs as they are configured.
 pub(super) struct Output {
-    keep_s: u32,
+    identities: Identities,
 }
 
 impl BuiltIn for Input {
@@ -84,7 +94,9 @@ impl BuiltIn for Input {
 
     fn new(keys: &config::Humaninloop, _: Profile) -> Result<Self, FormatError> {
         let caps = keys.max_iteration.0.iter().map(|(workflow, cap)| (workflow.as_str().into(), *cap));
-        Ok(Self { max_iteration: caps.collect(), keep_s: keys.input_keep_s })
+        let (kind, keep_s) = (b"humaninloop-input".as_slice(), keys.input_keep_s);
+        let identities = Identities { kind, keep_s, by_header: keys.trust_id_headers };
+        Ok(Self { max_iteration: caps.collect(), identities })
     }
 
     fn lacks(&self) -> RuleSet {
@@ -126,7 +138,7 @@ impl BuiltIn for Input {
     }
 
     fn facts(&self, record: &Record<'_>, scratch: &mut Scratch) -> Facts {
-        facts(b"humaninloop-input", self.keep_s, record, scratch)
+        self.identities.facts(record, scratch)
     }
 }
 
@@ -134,7 +146,8 @@ impl BuiltIn for Output {
     type Keys = config::Humaninloop;
 
     fn new(keys: &config::Humaninloop, _: Profile) -> Result<Self, FormatError> {
-        Ok(Self { keep_s: keys.output_keep_s })
+        let (kind, keep_s) = (b"humaninloop-output".as_slice(), keys.output_keep_s);
+        Ok(Self { identities: Identities { kind, keep_s, by_header: keys.trust_id_headers } })
     }
 
     fn lacks(&self) -> RuleSet {
@@ -151,9 +164,13 @@ impl BuiltIn for Output {
         for path in paths.clone() {
             check_path(record, path, false, report)?;
         }
+        let failed_at = record.node(ARTIFACTS).filter(|list| record.items(*list).next().is_some());
         let failed = record.node(SUCCESS).and_then(|at| record.flag_at(at)) == Some(false);
         let proceeds = record.text(RECOMMENDATION) == Some("proceed");
         report.demand(SUCCEEDED, !(failed && proceeds), record.place(RECOMMENDATION))?;
+        if let Some(artifacts) = failed_at.filter(|_| failed) {
+            report.broken(FAILED_ARTIFACTS, artifacts)?;
+        }
         if report.wants(PATHS_ONCE) {
             let texts = paths.clone().map(|path| record.text_at(path));
             if let Some(place) = first_repeated(paths.clone().count(), texts) {
@@ -173,7 +190,7 @@ impl BuiltIn for Output {
     }
 
     fn facts(&self, record: &Record<'_>, scratch: &mut Scratch) -> Facts {
-        facts(b"humaninloop-output", self.keep_s, record, scratch)
+        self.identities.facts(record, scratch)
     }
 }
 
@@ -217,18 +234,36 @@ fn check_identity<O: Observer>(record: &Record<'_>, report: &mut Report<'_, O>) 
     }
 }
 
-fn facts(kind: &[u8], keep_s: u32, record: &Record<'_>, scratch: &mut Scratch) -> Facts {
-    let content = digest::delivery(record.tape, record.payload, &mut scratch.canonical).ok();
-    let key = record.key.unwrap_or_default();
-    let now = record.now.unwrap_or_default();
-    Facts {
-        identity: content.map(|content| digest::identity(&[kind, key, &content])),
-        content: content.map_or(0, |content| content_tag(&content)),
-        now: record.now,
-        keep_until: now.plus_secs(keep_s),
-        capped: false,
-        burns: false,
-        lifecycle: Lifecycle::None,
+/// Headers that may identify a record, the first one first.
+const ID_HEADERS: [&str; 2] = ["message-id", "ce_id"];
+
+impl Identities {
+    fn facts(&self, record: &Record<'_>, scratch: &mut Scratch) -> Facts {
+        let content = digest::delivery(record.tape, record.payload, &mut scratch.canonical).ok();
+        let key = record.key.unwrap_or_default();
+        let by_content = || content.map(|content| digest::identity(&[self.kind, key, &content]));
+        let now = record.now.unwrap_or_default();
+        Facts {
+            identity: self.by_header(record).or_else(by_content),
+            content: content.map_or(0, |content| content_tag(&content)),
+            now: record.now,
+            keep_until: now.plus_secs(self.keep_s),
+            capped: false,
+            burns: false,
+            lifecycle: Lifecycle::None,
+        }
+    }
+
+    /// The identity that a header gives, where headers are trusted; an empty one gives none.
+    fn by_header(&self, record: &Record<'_>) -> Option<digest::Identity> {
+        let headers = record.headers.filter(|_| self.by_header)?;
+        ID_HEADERS.iter().find_map(|name| {
+            let mut identity = None;
+            headers.each(name, &mut |id| {
+                identity = (!id.is_empty()).then(|| digest::identity(&[self.kind, b"id", id, b""]));
+            });
+            identity
+        })
     }
 }
 

@@ -32,7 +32,7 @@ pub use facts::{
     AghMessage, AlfredMessage, Evaluator, Exchange, Facts, Lifecycle, OlympusMessage, OlympusType, WorkStep,
 };
 pub use fields::{Field, FieldTable, Fields};
-pub use record::Record;
+pub use record::{Headers, Record};
 pub use rule::{Report, Rule, RuleId, RuleSet, Source};
 
 use crate::verdict::FormatId;

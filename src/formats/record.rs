@@ -5,6 +5,12 @@ use crate::tape::{Node, NodeIndex, StaticNode, Tape};
 
 use super::fields::{Field, Fields, behind};
 
+/// The headers of a record, looked at only by rules that ask for one.
+pub trait Headers {
+    /// Hands the value of each header with this name to `then`, in their order.
+    fn each(&self, name: &str, then: &mut dyn FnMut(&[u8]));
+}
+
 /// A record that is being judged.
 #[derive(Clone, Copy)]
 pub struct Record<'a> {
@@ -20,6 +26,8 @@ pub struct Record<'a> {
     pub now: Option<Timestamp>,
     /// The record's key, where the source has keys.
     pub key: Option<&'a [u8]>,
+    /// Its headers, where the source has headers.
+    pub headers: Option<&'a dyn Headers>,
 }
 
 impl<'a> Record<'a> {

@@ -60,6 +60,8 @@ pub struct Rule {
     pub text: &'static str,
     /// The keys of the format's section, one of which it needs data from; empty if it needs none.
     pub needs: &'static [&'static str],
+    /// Whether a record that breaks it is accepted with a warning.
+    pub warns: bool,
 }
 
 impl Rule {
@@ -132,9 +134,9 @@ impl RuleSet {
 /// Names the rules of a format: a constant for each, and `RULES` with all of them.
 ///
 /// `NAME "name" Reason source [profiles] "text";` with `needs "key" "key"` before the semicolon where the rule needs
-/// data.
+/// data, and `, warns` where it only warns.
 macro_rules! rules {
-    ($($name:ident $label:literal $reason:ident $source:ident [$($profile:ident)*] $text:literal $(needs $($key:literal)+)?;)*) => {
+    ($($name:ident $label:literal $reason:ident $source:ident [$($profile:ident)*] $text:literal $(needs $($key:literal)+)? $(, $warns:ident)?;)*) => {
         /// The rules of the format.
         pub(crate) static RULES: &[$crate::formats::rule::Rule] = &[$($crate::formats::rule::Rule {
             name: $label,
@@ -143,6 +145,7 @@ macro_rules! rules {
             profiles: $crate::formats::rule::profiles(&[$(stringify!($profile),)*]),
             text: $text,
             needs: &[$($($key,)+)?],
+            warns: { const MARKS: &[&str] = &[$(stringify!($warns))?]; !MARKS.is_empty() },
         },)*];
         $crate::formats::rule::rules!(@count 0u8; $($name)*);
         const _: () = assert!(RULES.len() <= $crate::formats::rule::RULES_MAX);
@@ -181,12 +184,14 @@ pub struct Report<'o, O> {
     lacking: RuleSet,
     /// Rules that applied to the record and could not be checked, because their data is not configured.
     unchecked: RuleSet,
+    /// Rules that the record broke, and that only warn.
+    warned: RuleSet,
 }
 
 impl<'o, O: Observer> Report<'o, O> {
     /// A report on one record; `on` are the rules that hold and have their data, `lacking` those that lack it.
     pub fn new(observer: &'o mut O, rules: &'static [Rule], on: RuleSet, lacking: RuleSet) -> Self {
-        Self { observer, rules, on, lacking, unchecked: RuleSet::default() }
+        Self { observer, rules, on, lacking, unchecked: RuleSet::default(), warned: RuleSet::default() }
     }
 
     /// Whether the rule is on. Ask before work that only this rule needs.
@@ -198,6 +203,10 @@ impl<'o, O: Observer> Report<'o, O> {
     /// The rule is broken at a node; nothing happens if the rule is off.
     pub fn broken(&mut self, rule: RuleId, at: NodeIndex) -> ControlFlow<()> {
         match self.rules.get(usize::from(rule.0)) {
+            Some(known) if self.wants(rule) && known.warns => {
+                self.warned = self.warned.with(rule);
+                ControlFlow::Continue(())
+            }
             Some(known) if self.wants(rule) => {
                 self.observer.failed(Failure { reason: known.reason, at, op: OpIndex::of_rule(rule.0) })
             }
@@ -215,6 +224,12 @@ impl<'o, O: Observer> Report<'o, O> {
         if self.on.contains(rule) || self.lacking.contains(rule) {
             self.unchecked = self.unchecked.with(rule);
         }
+    }
+
+    /// The rules that were broken so far, and only warn.
+    #[must_use]
+    pub fn warned_rules(&self) -> RuleSet {
+        self.warned
     }
 
     /// The rules that could not be checked so far.

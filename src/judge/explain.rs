@@ -38,6 +38,8 @@ pub struct Explained {
     pub more: usize,
     /// Rules that apply to the envelope and could not be checked.
     pub unchecked: Vec<&'static Rule>,
+    /// Rules that the envelope breaks, and that only warn.
+    pub warnings: Vec<&'static Rule>,
 }
 
 /// Judges a record and explains the verdict.
@@ -55,12 +57,13 @@ pub fn explain<'p>(
     let format = verdict.format.and_then(|format| rules.format(format));
     let mut all = AllFailures::default();
     let mut findings = Vec::new();
-    let walked = judge.walk(rules, binding, input, &mut all, &mut NoWatch, |tape, all| {
+    let walked = judge.walk(rules, binding, (input, None), &mut all, &mut NoWatch, |tape, all| {
         findings.extend(all.0.iter().take(FINDINGS_MAX).map(|failure| finding(format, *failure, tape)));
     });
     let unchecked = format.map(|format| walked.unchecked.rules(format.rules()).collect()).unwrap_or_default();
+    let warnings = format.map(|format| walked.warned.rules(format.rules()).collect()).unwrap_or_default();
     let Some(reason) = verdict.reason else {
-        return Explained { verdict, findings: Vec::new(), more: 0, unchecked };
+        return Explained { verdict, findings: Vec::new(), more: 0, unchecked, warnings };
     };
     let more = all.0.len().saturating_sub(findings.len().max(1));
     if findings.is_empty() {
@@ -73,7 +76,7 @@ pub fn explain<'p>(
     {
         ahead.rotate_right(1);
     }
-    Explained { verdict, findings, more, unchecked }
+    Explained { verdict, findings, more, unchecked, warnings }
 }
 
 fn finding(format: Option<&Compiled>, failure: Failure, tape: Tape<'_>) -> Finding {

@@ -10,6 +10,7 @@
 
 mod explain;
 mod input;
+mod known;
 mod rules;
 mod steps;
 mod watch;
@@ -23,19 +24,25 @@ pub use watch::{NoWatch, StageWatch, Watch};
 
 use crate::credentials;
 use crate::formats::labels::{Labeller, Labels};
-use crate::formats::{Binding, Facts, Fields, Record, RuleSet};
+use crate::formats::{Binding, Compiled, Facts, Fields, Headers, Record, RuleSet};
 use crate::histograms::Stage;
+use crate::outline::{ByOutline, Outlines};
 use crate::program::{self, AllFailures, FirstFailure, Observer};
 use crate::tape::{NodeIndex, Parser, Tape};
 use crate::verdict::{FormatId, Reason, Verdict};
+use known::Known;
 use steps::{admit, identify, meaning, refuse, shape, syntax_reason};
 
 /// One worker's judge: the rules are shared, the memory is its own.
 pub struct Judge {
+    /// The rule set that it was made for.
+    rules: u64,
     parser: Parser,
     scratch: program::Scratch,
     secrets: credentials::Scratch,
     fields: Fields,
+    outlines: Outlines,
+    known: ByOutline<Known>,
     /// Whether facts are made of records that hold.
     makes_facts: bool,
     /// Those of the last record, if it holds.
@@ -50,7 +57,7 @@ pub struct Judge {
 struct Walked {
     format: Option<FormatId>,
     unchecked: RuleSet,
-    facts: Option<Facts>,
+    warned: RuleSet,
 }
 
 impl Judge {
@@ -58,15 +65,25 @@ impl Judge {
     #[must_use]
     pub fn new(rules: &Rules) -> Self {
         Self {
+            rules: rules.id(),
             parser: Parser::new(usize::from(rules.limits().depth_max)),
             scratch: program::Scratch::default(),
             secrets: credentials::Scratch::default(),
             fields: Fields::default(),
+            outlines: Outlines::default(),
+            known: ByOutline::new(Known::default),
             makes_facts: false,
             facts: None,
             labeller: None,
             labels: Labels::default(),
         }
+    }
+
+    /// Starts over with other rules: what was learned under the old ones goes with them.
+    #[cold]
+    fn renew(&mut self, rules: &Rules) {
+        let (makes_facts, labeller) = (self.makes_facts, self.labeller.take());
+        *self = Self { makes_facts, labeller, ..Self::new(rules) };
     }
 
     /// From now on, facts are made of records that hold.
@@ -100,19 +117,34 @@ impl Judge {
         pointer: &mut Vec<u8>,
         watch: &mut W,
     ) -> Verdict {
+        self.judge_with_headers(rules, binding, input, None, pointer, watch)
+    }
+
+    /// As [`Self::judge`], for a record that has headers.
+    pub fn judge_with_headers<'p, W: Watch>(
+        &mut self,
+        rules: &Rules,
+        binding: Binding,
+        input: impl Into<Input<'p>>,
+        headers: Option<&dyn Headers>,
+        pointer: &mut Vec<u8>,
+        watch: &mut W,
+    ) -> Verdict {
         let mut first = FirstFailure::default();
-        let walked = self.walk(rules, binding, input.into(), &mut first, watch, |tape, first| {
+        let walked = self.walk(rules, binding, (input.into(), headers), &mut first, watch, |tape, first| {
             if let Some(failure) = first.0 {
                 tape.write_pointer(failure.at, pointer);
             }
         });
-        self.facts = walked.facts;
         let verdict = match (first.0, walked.format) {
             (Some(failure), format) => Verdict::reject(failure.reason, format, failure.at),
             (None, Some(format)) => Verdict::accept(format),
             (None, None) => Verdict::reject(Reason::UnknownFormat, None, NodeIndex(0)),
         };
-        Verdict { unchecked: !walked.unchecked.is_empty(), ..verdict }
+        // Rules stand in the order of the format; the first warning is told.
+        let rules = walked.format.and_then(|format| rules.format(format)).map_or(&[][..], Compiled::rules);
+        let warned = walked.warned.rules(rules).next().filter(|_| verdict.is_accept());
+        Verdict { unchecked: !walked.unchecked.is_empty(), warned: warned.map(|rule| rule.reason), ..verdict }
     }
 
     /// The recipe. Failures go to the observer, who may end the walk at any time.
@@ -120,16 +152,21 @@ impl Judge {
         &mut self,
         rules: &Rules,
         binding: Binding,
-        input: Input<'_>,
+        (input, headers): (Input<'_>, Option<&dyn Headers>),
         observer: &mut O,
         watch: &mut W,
         with_tape: impl FnOnce(Tape<'_>, &mut O),
     ) -> Walked {
-        let Self { parser, scratch, secrets, fields, makes_facts, labeller, labels, .. } = self;
+        if self.rules != rules.id() {
+            self.renew(rules);
+        }
+        let Self { parser, scratch, secrets, fields, makes_facts, outlines, known, facts, .. } = self;
+        let (labeller, labels) = (&self.labeller, &mut self.labels);
+        *facts = None;
         *labels = Labels::default();
         // A protocol with reasons of its own has them for what is no envelope, too.
         let format = rules.wire_format(binding);
-        let mut walked = Walked { format, unchecked: RuleSet::default(), facts: None };
+        let mut walked = Walked { format, unchecked: RuleSet::default(), warned: RuleSet::default() };
         let payload = match admit(rules, input.payload) {
             Ok(payload) => payload,
             Err(reason) => {
@@ -139,11 +176,15 @@ impl Judge {
         };
         parser.parse(payload, |parsed| {
             let tape = match parsed {
-                Ok(tape) => tape,
+                Ok(tape) => outlines.recall(tape),
                 Err(malformed) => return refuse(observer, syntax_reason(rules, binding, malformed)),
             };
             watch.lap(Stage::Parse);
-            let found = identify(rules, binding, tape, scratch, observer);
+            let seen = Known::of(known, rules, binding, tape);
+            let found = match seen {
+                Some(seen) => seen.format,
+                None => identify(rules, binding, tape, scratch, observer),
+            };
             walked.format = found.or(walked.format);
             if let (Some(labeller), Some(format)) = (labeller, found) {
                 *labels = labeller.read(format, tape);
@@ -152,16 +193,25 @@ impl Judge {
                 let shaped = shape(format, binding, tape, scratch, observer);
                 watch.lap(Stage::Shape);
                 if let ControlFlow::Continue(in_shape) = shaped {
-                    format.find_fields(tape, fields);
-                    let record = Record { tape, payload, in_shape, fields, now: input.now, key: input.key };
+                    let fields = match seen {
+                        Some(seen) => &seen.fields,
+                        None => {
+                            format.find_fields(tape, fields);
+                            Known::learn(known, rules, binding, tape, found, fields);
+                            fields
+                        }
+                    };
+                    let Input { now, key, .. } = input;
+                    let record = Record { tape, payload, in_shape, fields, now, key, headers };
                     let mut report = format.report(observer);
                     let mut held = meaning(format, &record, &mut report, watch);
                     if held.is_continue() {
                         held = steps::credentials(format, &record, secrets, &mut report, watch);
                     }
-                    walked.unchecked = report.unchecked_rules();
-                    walked.facts =
-                        (*makes_facts && held.is_continue()).then(|| format.facts(&record, secrets));
+                    (walked.unchecked, walked.warned) = (report.unchecked_rules(), report.warned_rules());
+                    if *makes_facts && held.is_continue() {
+                        *facts = Some(format.facts(&record, secrets));
+                    }
                 }
             }
             with_tape(tape, observer);

@@ -1,5 +1,7 @@
 //! The rule set: everything that decides about a record, compiled once and shared by all workers.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use ring::digest::{Context, SHA256};
 
 use crate::config;
@@ -26,6 +28,8 @@ pub enum RulesError {
 
 /// A compiled rule set.
 pub struct Rules {
+    /// No other rule set of the process has it.
+    id: u64,
     limits: config::Limits,
     detector: Detector,
     formats: Vec<Compiled>,
@@ -49,7 +53,9 @@ impl Rules {
             .into_iter()
             .map(|(topic, name, key)| Ok((topic.to_owned(), binding(&key, name)?)))
             .collect::<Result<Vec<_>, RulesError>>()?;
+        static NEXT: AtomicU64 = AtomicU64::new(1);
         Ok(Self {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
             limits: config.limits.clone(),
             detector: Detector::new(&formats, config.rules.profile == config::Profile::Lenient),
             binding: binding("rules.format", &config.rules.format)?,
@@ -57,6 +63,10 @@ impl Rules {
             hash: hash(config),
             formats,
         })
+    }
+
+    pub(super) fn id(&self) -> u64 {
+        self.id
     }
 
     /// The limits of every record.

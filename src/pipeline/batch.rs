@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::clock::Timestamp;
 use crate::files;
 use crate::formats::labels::Labels;
-use crate::formats::{Binding, Facts};
+use crate::formats::{Binding, Facts, Headers};
 use crate::judge::Payload;
 use crate::kafka;
 use crate::verdict::Verdict;
@@ -101,6 +101,15 @@ impl Payloads {
         }
     }
 
+    /// The headers of record `index`, where the source has headers.
+    #[must_use]
+    pub fn headers(&self, index: usize) -> Option<&dyn Headers> {
+        match self {
+            Self::Block(_) | Self::Range(_) => None,
+            Self::Messages { messages, .. } => messages.get(index).map(|message| message as &dyn Headers),
+        }
+    }
+
     /// The payload of record `index`.
     #[must_use]
     pub fn payload(&self, index: usize) -> Payload<'_> {
@@ -116,6 +125,16 @@ impl Payloads {
                 .and_then(kafka::Message::payload)
                 .map_or(Payload::Tombstone, Payload::Bytes),
         }
+    }
+}
+
+impl Headers for kafka::Message {
+    fn each(&self, name: &str, then: &mut dyn FnMut(&[u8])) {
+        self.headers(|found, value| {
+            if let Some(value) = value.filter(|_| found == name.as_bytes()) {
+                then(value);
+            }
+        });
     }
 }
 

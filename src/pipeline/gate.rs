@@ -242,7 +242,7 @@ pub(super) fn decide(
         let verdict = &mut outcome.verdict;
         *verdict = match ruling.reason {
             Some(reason) => Verdict::reject(reason, verdict.format, NodeIndex(0)),
-            None => Verdict { ignored: ruling.ignored, warned: ruling.warned, ..*verdict },
+            None => Verdict { ignored: ruling.ignored, warned: ruling.warned.or(verdict.warned), ..*verdict },
         };
     }
     Ok(())

@@ -12,6 +12,8 @@ pub struct Tally {
     pub bytes: u64,
     /// Accepted records to which a rule applied that could not be checked.
     pub unchecked: u64,
+    /// Accepted records that break a rule which only warns.
+    pub warned: u64,
     /// Accepted records by format.
     accepted: Vec<u64>,
     /// Rejected records by reason; index 0 is unused, reasons count from 1.
@@ -25,6 +27,7 @@ impl Default for Tally {
             bytes: 0,
             accepted: vec![0; FORMATS_MAX],
             unchecked: 0,
+            warned: 0,
             rejected: vec![0; Reason::ALL.len() + 1],
         }
     }
@@ -36,6 +39,7 @@ impl Tally {
         self.records += 1;
         self.bytes += payload_bytes as u64;
         self.unchecked += u64::from(verdict.is_accept() && verdict.unchecked);
+        self.warned += u64::from(verdict.is_accept() && verdict.warned.is_some());
         let cell = match (verdict.reason, verdict.format) {
             (Some(reason), _) => self.rejected.get_mut(reason as usize),
             (None, Some(format)) => self.accepted.get_mut(usize::from(format.0)),

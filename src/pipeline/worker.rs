@@ -82,16 +82,12 @@ fn judge_batch(judge: &mut Judge, batch: &mut Batch, recorder: &mut Recorder, wi
         let payload = payloads.payload(index);
         let from = pointers.len() as u32;
         let input = Input { payload, key: payloads.key(index).or(key.as_deref()), now: *now };
+        let headers = payloads.headers(index);
         let verdict = if index % TIMED_ONE_IN == timed {
-            judge.judge(
-                rules,
-                *binding,
-                input,
-                pointers,
-                &mut StageWatch::start(recorder, TIMED_ONE_IN as u64),
-            )
+            let watch = &mut StageWatch::start(recorder, TIMED_ONE_IN as u64);
+            judge.judge_with_headers(rules, *binding, input, headers, pointers, watch)
         } else {
-            judge.judge(rules, *binding, input, pointers, &mut NoWatch)
+            judge.judge_with_headers(rules, *binding, input, headers, pointers, &mut NoWatch)
         };
         #[cfg(test)]
         super::tests::panic_on_request(payload);

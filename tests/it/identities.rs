@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tollgate::clock::Timestamp;
 use tollgate::config::{Config, Profile};
-use tollgate::formats::{Binding, Facts, Lifecycle};
+use tollgate::formats::{Binding, Facts, Headers, Lifecycle};
 use tollgate::judge::{Input, Judge, NoWatch, Payload, Rules};
 
 struct Bench {
@@ -142,4 +142,40 @@ fn the_users_formats_are_told_by_their_id() {
         at("2026-03-03T12:01:30Z"),
         "a copy is fresh for longer than ids are kept at least"
     );
+}
+
+/// Headers as a list, as a broker hands them over.
+struct List(&'static [(&'static str, &'static [u8])]);
+
+impl Headers for List {
+    fn each(&self, name: &str, then: &mut dyn FnMut(&[u8])) {
+        self.0.iter().filter(|(found, _)| *found == name).for_each(|(_, value)| then(value));
+    }
+}
+
+#[test]
+fn humaninloop_is_told_by_a_header_where_headers_are_trusted() {
+    let envelope = fixture("humaninloop-input/valid/scaffold.json").to_string();
+    let identity = |config: &str, headers: &'static [(&'static str, &'static [u8])], key: &[u8]| {
+        let rules = Rules::compile(&Config::parse("test", config, &|_| None).unwrap()).unwrap();
+        let mut judge = Judge::new(&rules);
+        judge.make_facts();
+        let input = Input { payload: Payload::Bytes(envelope.as_bytes()), key: Some(key), now: None };
+        let headers = List(headers);
+        let (mut pointer, headers) = (Vec::new(), Some(&headers as &dyn Headers));
+        let verdict =
+            judge.judge_with_headers(&rules, Binding::Auto, input, headers, &mut pointer, &mut NoWatch);
+        assert_eq!(verdict.reason, None);
+        judge.facts().unwrap().identity
+    };
+    let trusting = "[format.humaninloop]\ntrust_id_headers = true\n";
+    let one = identity(trusting, &[("message-id", b"1")], b"a");
+    assert_eq!(identity(trusting, &[("ce_id", b"2"), ("message-id", b"1")], b"b"), one, "whatever the key");
+    assert_ne!(identity(trusting, &[("message-id", b"2")], b"a"), one);
+    assert_eq!(identity(trusting, &[("ce_id", b"1")], b"a"), one);
+    // Without a header, with an empty one, or where they are not trusted, the content tells.
+    let by_content = identity(trusting, &[("other", b"1")], b"a");
+    assert_ne!(by_content, one);
+    assert_eq!(identity(trusting, &[("message-id", b"")], b"a"), by_content);
+    assert_eq!(identity("", &[("message-id", b"1")], b"a"), by_content);
 }

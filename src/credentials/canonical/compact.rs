@@ -5,29 +5,16 @@
 //! tokens add up to the payload's, each stands there in its one spelling. Doubles have shorter spellings, which could
 //! make up for a blank elsewhere: their text is compared, where they stand. That place is known behind a string and at the
 //! begin of an array that stands behind one, and can be counted from there; a double behind a closing bracket makes the
-//! payload count as not compact, which costs time, not correctness.
+//! payload count as not compact, which costs time, not correctness. Numbers beyond 64 bits are not asked about.
 
 use super::forms::Form;
-use super::{is_integer, wide_text};
 use crate::tape::{Node, StaticNode, Tape};
 
-/// Adds up the tokens of a compact payload; `false` if it is not compact.
-///
-/// `before` gets the sum in front of each node, and the whole sum at last: so the difference of two places is the length
-/// of what stands between them, brackets, colons and commas of its own included. `objects` gets the nodes of all objects.
-pub(super) fn add_up<F: Form>(
-    tape: Tape<'_>,
-    payload: &[u8],
-    before: &mut Vec<u32>,
-    objects: &mut Vec<u32>,
-) -> bool {
-    before.clear();
-    objects.clear();
-    before.reserve(tape.nodes().len() + 1);
+/// Whether the tokens of a payload add up to its length.
+pub(super) fn is_compact<F: Form>(tape: Tape<'_>, payload: &[u8]) -> bool {
     let mut sum = 0_usize;
     let mut behind_double = None;
     for (at, node) in tape.nodes().iter().enumerate() {
-        before.push(sum as u32);
         // PERF: most nodes are strings, and a jump by kind is guessed wrong more often than this one.
         if let Node::String(text) = node {
             sum += text.len() + 2;
@@ -35,24 +22,39 @@ pub(super) fn add_up<F: Form>(
         }
         sum += match node {
             // Brackets, a colon for each member, a comma between two.
-            Node::Object { len, .. } => {
-                objects.push(at as u32);
-                (2 * len + 1).max(2)
-            }
+            Node::Object { len, .. } => (2 * len + 1).max(2),
             Node::Array { len, .. } => (len + 1).max(2),
-            Node::Static(StaticNode::F64(value)) => {
-                let bytes = double_bytes::<F>(tape, payload, at, *value, &mut behind_double);
-                let Some(bytes) = bytes else { return false };
-                bytes
-            }
-            _ => match scalar_bytes::<F>(node) {
+            Node::Static(scalar) => match scalar_bytes::<F>(tape, payload, at, *scalar, &mut behind_double) {
                 Some(bytes) => bytes,
                 None => return false,
             },
+            Node::String(_) => 0,
         };
     }
-    before.push(sum as u32);
     sum == payload.trim_ascii_end().len()
+}
+
+/// Whether the first member's value stands behind its colon; most payloads with white space have some there.
+pub(super) fn begins_compact(tape: Tape<'_>, payload: &[u8]) -> bool {
+    match tape.nodes() {
+        [Node::Object { .. }, Node::String(name), ..] => {
+            let behind = tape.place(name) + name.len() + 1;
+            matches!(payload.get(behind..), Some([b':', first, ..]) if *first > b' ')
+        }
+        _ => true,
+    }
+}
+
+/// The bytes that a form lacks because it leaves out the member with this value; `None` if that is no string.
+pub(super) fn omitted_bytes(tape: Tape<'_>, value: usize) -> Option<usize> {
+    let nodes = tape.nodes();
+    let name_at = value.checked_sub(1)?;
+    let (Some(Node::String(name)), Some(Node::String(text))) = (nodes.get(name_at), nodes.get(value)) else {
+        return None;
+    };
+    let is_alone = name_at.checked_sub(1).and_then(|at| nodes.get(at));
+    let commas = usize::from(!matches!(is_alone, Some(Node::Object { len: 1, .. })));
+    Some(name.len() + text.len() + 5 + commas)
 }
 
 #[inline]
@@ -71,9 +73,6 @@ fn double_bytes<F: Form>(
     value: f64,
     behind: &mut Option<(usize, usize)>,
 ) -> Option<usize> {
-    if let Some(text) = wide_text(tape, payload, at) {
-        return (F::CARRIES_WIDE_INTEGERS && is_integer(text)).then_some(text.len());
-    }
     let start = double_start::<F>(tape, payload, at, *behind)?;
     let text = F::double(value);
     let rest = payload.get(start..)?.strip_prefix(text.as_bytes())?;
@@ -112,7 +111,8 @@ fn double_start<F: Form>(
         (_, [.., last]) => behind_string(last)?,
     };
     for node in nodes.get(first..at)? {
-        start += scalar_bytes::<F>(node)? + 1;
+        let Node::Static(scalar) = node else { return None };
+        start += written_bytes::<F>(*scalar) + 1;
         if payload.get(start - 1) != Some(&b',') {
             return None;
         }
@@ -121,16 +121,35 @@ fn double_start<F: Form>(
     (start == 0 || matches!(payload.get(start - 1), Some(b',' | b':' | b'['))).then_some(start)
 }
 
-/// The length of an integer that the form carries, or of a word.
-fn scalar_bytes<F: Form>(node: &Node<'_>) -> Option<usize> {
-    let integer = |magnitude: u64| (magnitude <= F::INTEGER_MAX).then(|| digits(magnitude));
-    match node {
-        Node::Static(StaticNode::Null | StaticNode::Bool(true)) => Some(4),
-        Node::Static(StaticNode::Bool(false)) => Some(5),
-        Node::Static(StaticNode::I64(value)) => {
-            Some(integer(value.unsigned_abs())? + usize::from(*value < 0))
-        }
-        Node::Static(StaticNode::U64(value)) => integer(*value),
-        _ => None,
+/// The length of the number or word at a node, if the form carries it and it is spelled as the form does; longer spellings
+/// of integers are not told here, but by the sum.
+///
+/// `behind` is the node behind the last double and where it begins if it stands in the same array.
+#[inline]
+pub(super) fn scalar_bytes<F: Form>(
+    tape: Tape<'_>,
+    payload: &[u8],
+    at: usize,
+    scalar: StaticNode,
+    behind: &mut Option<(usize, usize)>,
+) -> Option<usize> {
+    let carried = match scalar {
+        StaticNode::I64(value) => value.unsigned_abs() <= F::INTEGER_MAX,
+        StaticNode::U64(value) => value <= F::INTEGER_MAX,
+        StaticNode::F64(value) => return double_bytes::<F>(tape, payload, at, value, behind),
+        StaticNode::Null | StaticNode::Bool(_) => true,
+    };
+    carried.then(|| written_bytes::<F>(scalar))
+}
+
+/// The length of a number or word as the form writes it; integers beyond 64 bits are not known here.
+#[inline]
+pub(super) fn written_bytes<F: Form>(scalar: StaticNode) -> usize {
+    match scalar {
+        StaticNode::Null | StaticNode::Bool(true) => 4,
+        StaticNode::Bool(false) => 5,
+        StaticNode::I64(value) => digits(value.unsigned_abs()) + usize::from(value < 0),
+        StaticNode::U64(value) => digits(value),
+        StaticNode::F64(value) => F::double(value).as_bytes().len(),
     }
 }

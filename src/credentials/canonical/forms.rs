@@ -10,6 +10,8 @@ use super::numbers::{self, Text};
 
 /// One canonical form.
 pub(super) trait Form {
+    /// Tells forms apart.
+    const NUMBER: u8;
     /// The largest magnitude of an integer of 64 bits that the form carries.
     const INTEGER_MAX: u64;
     /// Whether integers beyond 64 bits are written, with the digits that they came with.
@@ -36,6 +38,7 @@ pub(super) trait Form {
 pub(super) struct Jcs;
 
 impl Form for Jcs {
+    const NUMBER: u8 = 0;
     /// Up to here every integer is a double of its own.
     const INTEGER_MAX: u64 = (1 << 53) - 1;
     const CARRIES_WIDE_INTEGERS: bool = false;
@@ -81,6 +84,7 @@ impl Form for Jcs {
 pub(super) struct Cpython;
 
 impl Form for Cpython {
+    const NUMBER: u8 = 1;
     const INTEGER_MAX: u64 = u64::MAX;
     const CARRIES_WIDE_INTEGERS: bool = true;
 

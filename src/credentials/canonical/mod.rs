@@ -2,10 +2,10 @@
 //!
 //! [`jcs`] is RFC 8785; [`cpython`] is what Python's `json.dumps` makes of sorted names in ASCII. There are three ways:
 //!
-//! 1. The payload has the form already: it is compact (`compact.rs`) and its members are in order (`in_place.rs`). Then
-//!    the answer is a piece of the payload, or two around a member that is left out, and nothing is written.
+//! 1. The payload has the form already: it is compact (`compact.rs`) and its members are in order. Then the answer is a
+//!    piece of the payload, or two around a member that is left out, and nothing is written.
 //! 2. It is compact, but members are not in order: stretches of the payload are copied in the right order
-//!    (`rearrange.rs`).
+//!    (`stretches.rs`).
 //! 3. Otherwise the form is written from the tape, token by token (`write.rs`).
 //!
 //! All of them give the same bytes; a test with random documents holds that.
@@ -15,15 +15,20 @@
 pub mod capability;
 mod compact;
 mod forms;
-mod in_place;
 mod numbers;
-mod rearrange;
+mod order;
+mod plans;
+mod stretches;
 #[cfg(test)]
 mod tests;
+mod walk;
 mod write;
 
 use forms::{Cpython, Form, Jcs};
-use in_place::{Compact, Member};
+use order::Ordered;
+use plans::Plans;
+use stretches::{Compact, Stretch};
+use walk::Lists;
 
 use crate::tape::{Node, NodeIndex, Tape};
 
@@ -41,20 +46,15 @@ pub enum Unfit {
 /// Memory for canonical forms, used again for every record.
 #[derive(Debug, Default)]
 pub struct Buffers {
+    /// Forms of documents whose outline is known.
+    plans: Plans,
     /// What was written.
     pub(super) out: Vec<u8>,
-    /// Containers that are open while a form is written.
-    open: Vec<write::Frame>,
-    /// Members of open objects, in the order in which they are written.
-    members: Vec<Member>,
+    lists: Lists,
     /// Entries of a list that is sorted.
     places: Vec<u32>,
-    /// The length of a compact payload in front of each node.
-    before: Vec<u32>,
-    /// Objects; then those whose members are not in order.
-    disordered: Vec<u32>,
-    /// What is still to do while members are put in order.
-    rearranged: Vec<rearrange::Frame>,
+    /// The form as stretches of a compact payload.
+    stretches: Vec<Stretch>,
 }
 
 /// A value in canonical form: its bytes are the first piece, followed by the second.
@@ -159,31 +159,54 @@ fn append<'a, F: Form>(
     omit: Option<NodeIndex>,
     buffers: &mut Buffers,
 ) -> Result<Option<[&'a [u8]; 2]>, Unfit> {
+    let Buffers { out, lists, stretches, plans, .. } = buffers;
     let plain = F::leaves_strings_alone(payload);
-    if !plain || !compact::add_up::<F>(tape, payload, &mut buffers.before, &mut buffers.disordered) {
-        write::append::<F>(tape, payload, node, omit, plain, buffers)?;
-        return Ok(None);
+    let ordered = Ordered { tape, payload, omit: omit.map_or(usize::MAX, |omit| omit.0 as usize), plain };
+    let node = node.0 as usize;
+    if plain
+        && tape.wide().is_empty()
+        && compact::begins_compact(tape, payload)
+        && let Some(compact) = Compact::new(tape, payload, node)
+    {
+        let known = plans.find::<F>(ordered, node);
+        let stretches = match known {
+            Some(known) => known,
+            None if is_listed::<F>(ordered, node, lists, stretches) => {
+                plans.learn::<F>(ordered, node, stretches);
+                stretches
+            }
+            None => return write::append::<F>(ordered, node, lists, out).map(|()| None),
+        };
+        let pieces = compact.pieces::<F>(stretches);
+        if pieces.is_none() {
+            compact.copy::<F>(stretches, out).ok_or(Unfit::NoSuchNode)?;
+        }
+        return Ok(pieces);
     }
-    let omit_at = omit.map_or(usize::MAX, |omit| omit.0 as usize);
-    let node_at = node.0 as usize;
-    let nodes = node_at..behind(tape.nodes(), node_at);
-    let Some(value) = (Compact { tape, payload, before: &buffers.before, omit: omit_at }).range(node_at)
-    else {
-        write::append::<F>(tape, payload, node, omit, plain, buffers)?;
-        return Ok(None);
-    };
-    let Buffers { out, before, disordered, members, rearranged, .. } = buffers;
-    let compact = Compact { tape, payload, before, omit: omit_at };
-    let loses = compact.keep_disordered::<F>(&nodes, disordered);
-    if disordered.is_empty() {
-        return Ok(compact.pieces(value, loses.is_some()));
-    }
-    if let Some(object) = loses {
-        disordered.insert(disordered.partition_point(|other| *other < object), object);
-    }
-    let segment = rearrange::Segment { nodes, bytes: value };
-    rearrange::append::<F>(compact, segment, disordered, members, rearranged, out)?;
+    write::append::<F>(ordered, node, lists, out)?;
     Ok(None)
+}
+
+/// Lists the form's stretches; `false` if the payload is not compact, or has no form.
+fn is_listed<F: Form>(
+    ordered: Ordered<'_>,
+    node: usize,
+    lists: &mut Lists,
+    stretches: &mut Vec<Stretch>,
+) -> bool {
+    stretches::list::<F>(ordered, node, lists, stretches)
+        .is_ok_and(|listed| listed.whole && is_compact::<F>(ordered, node, listed.bytes))
+}
+
+/// Whether the payload holds its tokens as the form writes them; `bytes` is the length of the value's form.
+fn is_compact<F: Form>(ordered: Ordered<'_>, node: usize, bytes: Option<usize>) -> bool {
+    let Ordered { tape, payload, omit, .. } = ordered;
+    let omitted = if omit == usize::MAX { Some(0) } else { compact::omitted_bytes(tape, omit) };
+    match (omitted.filter(|_| node == 0), bytes) {
+        (_, None) => false,
+        (Some(omitted), Some(bytes)) => bytes + omitted == payload.trim_ascii_end().len(),
+        (None, _) => compact::is_compact::<F>(tape, payload),
+    }
 }
 
 /// The value of a member of the object at `node`, the last one where a name stands twice; `None` also where that is no

@@ -18,9 +18,10 @@ const IDENTITY_BYTES_MAX: usize = 1024;
 /// Derived keys, in buckets.
 pub(crate) struct Cache {
     slots: Vec<Option<Slot>>,
-    /// The identity that is looked for.
+    /// Of a key that is remembered.
     identity: Vec<u8>,
-    random: RandomState,
+    /// Random in each process: whoever makes records cannot know which of them share a bucket.
+    random: [u64; 2],
     /// Which way of a full bucket goes next.
     hand: usize,
 }
@@ -46,7 +47,9 @@ impl Cache {
     pub(crate) fn new(keys_max: usize) -> Self {
         let mut slots = Vec::new();
         slots.resize_with(keys_max.next_power_of_two().max(WAYS), || None);
-        Self { slots, identity: Vec::with_capacity(IDENTITY_BYTES_MAX), random: RandomState::new(), hand: 0 }
+        let random = RandomState::new();
+        let random = [random.hash_one(1), random.hash_one(2) | 1];
+        Self { slots, identity: Vec::with_capacity(IDENTITY_BYTES_MAX), random, hand: 0 }
     }
 
     /// How many keys it can hold.
@@ -82,14 +85,10 @@ impl Cache {
         derivation: Derivation<'_>,
         verifies: &mut impl FnMut(&hmac::Key) -> bool,
     ) -> bool {
-        self.identity.clear();
-        self.identity.extend_from_slice(&ring.id.to_le_bytes());
-        self.identity.push(number as u8);
-        derivation.write_identity(&mut self.identity);
-        let hash = self.random.hash_one(self.identity.as_slice()) as usize;
+        let hash = hash(self.random, ring, number, derivation);
         let bucket = (hash % (self.slots.len() / WAYS)) * WAYS;
         let ways = self.slots.get_mut(bucket..bucket + WAYS).unwrap_or_default();
-        let found = ways.iter().flatten().find(|slot| *slot.identity == *self.identity);
+        let found = ways.iter().flatten().find(|slot| slot.is_of(ring, number, derivation));
         if let Some(slot) = found {
             return verifies(&slot.key);
         }
@@ -97,6 +96,10 @@ impl Cache {
         if !verifies(&key) {
             return false;
         }
+        self.identity.clear();
+        self.identity.extend_from_slice(&ring.id.to_le_bytes());
+        self.identity.push(number as u8);
+        derivation.write_identity(&mut self.identity);
         if self.identity.len() <= IDENTITY_BYTES_MAX {
             let way = ways.iter().position(Option::is_none).unwrap_or_else(|| {
                 self.hand = (self.hand + 1) % WAYS;
@@ -111,4 +114,35 @@ impl Cache {
         }
         true
     }
+}
+
+impl Slot {
+    /// Whether this is the key of a ring's secret, derived like this.
+    fn is_of(&self, ring: &KeyRing, number: usize, derivation: Derivation<'_>) -> bool {
+        let rest = self.identity.strip_prefix(&ring.id.to_le_bytes()).and_then(|rest| rest.split_first());
+        let Some((_, rest)) = rest.filter(|(of, _)| usize::from(**of) == number) else { return false };
+        let rest = derivation.parts().into_iter().flatten().try_fold(rest, |rest, part| {
+            rest.strip_prefix(&(part.len() as u32).to_le_bytes())?.strip_prefix(part)
+        });
+        rest.is_some_and(<[u8]>::is_empty)
+    }
+}
+
+/// A keyed hash of a derivation, folded by wide multiplications.
+fn hash(random: [u64; 2], ring: &KeyRing, number: usize, derivation: Derivation<'_>) -> usize {
+    let [first, second] = random;
+    let fold = |left: u64, right: u64| {
+        let product = u128::from(left) * u128::from(right);
+        (product as u64) ^ (product >> 64) as u64
+    };
+    let mut hash = fold(ring.id ^ first, second ^ number as u64);
+    for part in derivation.parts().into_iter().flatten() {
+        let (words, rest) = part.as_chunks();
+        for word in words {
+            hash = fold(hash ^ u64::from_le_bytes(*word), second);
+        }
+        let rest = rest.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        hash = fold(hash ^ rest ^ (part.len() as u64) << 56, second);
+    }
+    hash as usize
 }

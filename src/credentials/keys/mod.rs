@@ -112,19 +112,22 @@ impl Derivation<'_> {
         }
     }
 
+    /// What tells this derivation from others of its kind.
+    fn parts(&self) -> [Option<&[u8]>; 5] {
+        match *self {
+            Self::Plain => [None; 5],
+            Self::Hmac(text) => [Some(text), None, None, None, None],
+            Self::Hkdf { salt, info: [one, two, three, four] } => {
+                [Some(salt), Some(one), Some(two), Some(three), Some(four)]
+            }
+        }
+    }
+
     /// Writes what tells this derivation from others: each part with its length.
     fn write_identity(self, identity: &mut Vec<u8>) {
-        let mut part = |bytes: &[u8]| {
-            identity.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
-            identity.extend_from_slice(bytes);
-        };
-        match self {
-            Self::Plain => {}
-            Self::Hmac(text) => part(text),
-            Self::Hkdf { salt, info } => {
-                part(salt);
-                info.into_iter().for_each(part);
-            }
+        for part in self.parts().into_iter().flatten() {
+            identity.extend_from_slice(&(part.len() as u32).to_le_bytes());
+            identity.extend_from_slice(part);
         }
     }
 }

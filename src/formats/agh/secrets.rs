@@ -327,7 +327,15 @@ mod tests {
         Parser::new(64).parse(text.as_bytes(), |tape| {
             let tape = tape.unwrap();
             let payload = text.as_bytes();
-            let record = Record { tape, payload, in_shape: true, fields: &fields, now: None, key: None };
+            let record = Record {
+                tape,
+                payload,
+                in_shape: true,
+                fields: &fields,
+                now: None,
+                key: None,
+                headers: None,
+            };
             scan(&record, NodeIndex(0)).is_some()
         })
     }

@@ -37,7 +37,7 @@ rules! {
     REPLY_TO "reply-to" BadReplyTo Reference [strict lenient]
         "answers go to a topic `a2a.…` or a channel `a2a:…`, and not to the dead letters";
     REGISTERED "registered" UnregisteredAgent Page [page strict lenient]
-        "both agents are registered" needs "registry";
+        "both agents are registered, in the message's tenant where they are bound to some" needs "registry";
     SERVICE "service" ServiceMismatch Page [page strict lenient]
         "each service belongs to its agent" needs "registry";
     ACTIVE "active" UnregisteredAgent Reference [strict]
@@ -269,7 +269,14 @@ impl Alfred {
                 report.demand(rule, fits, token.at)?;
             }
         }
-        granted(message, claims, report)
+        granted(message, claims, report)?;
+        let outside = match (message.tenant_id, claims.tenant()) {
+            (None, Ok(Some(tenant))) if !self.knobs.registry.is_empty() => {
+                registry::end_outside(message, &self.knobs.registry, tenant)
+            }
+            _ => None,
+        };
+        report.demand(REGISTERED, outside.is_none(), outside.unwrap_or_default())
     }
 
     /// The tenant that the token names, if its signature holds; a token that was verified before is remembered.

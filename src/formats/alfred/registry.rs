@@ -15,7 +15,8 @@ pub(super) fn wrong_ends(
     mut each: impl FnMut(RuleId, NodeIndex) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     let ends = [message.source, message.destination];
-    let agents = ends.map(|end| registry.find(end.agent.text));
+    let tenant = message.tenant_id.map(|tenant| tenant.text);
+    let agents = ends.map(|end| find(registry, end.agent.text, tenant));
     for (end, agent) in ends.iter().zip(agents) {
         if agent.is_none() {
             each(REGISTERED, end.agent.at)?;
@@ -36,6 +37,28 @@ pub(super) fn wrong_ends(
         }
     }
     ControlFlow::Continue(())
+}
+
+/// An agent as it is registered in a tenant; without one, in any.
+fn find<'r>(
+    registry: &'r Registry<AgentEntry>,
+    agent_id: &str,
+    tenant: Option<&str>,
+) -> Option<&'r AgentEntry> {
+    let is_in = |tenant: &str, agent: &AgentEntry| {
+        agent.tenants.is_empty() || agent.tenants.iter().any(|own| own == tenant)
+    };
+    registry.find(agent_id).filter(|agent| tenant.is_none_or(|tenant| is_in(tenant, agent)))
+}
+
+/// The first end that is not registered in the tenant that the token names; the envelope names none.
+pub(super) fn end_outside(
+    message: &Message<'_>,
+    registry: &Registry<AgentEntry>,
+    tenant: &str,
+) -> Option<NodeIndex> {
+    let ends = [message.source, message.destination];
+    ends.iter().find(|end| find(registry, end.agent.text, Some(tenant)).is_none()).map(|end| end.agent.at)
 }
 
 /// What producers of the reference append to the intent of an answer.
@@ -63,4 +86,22 @@ pub(super) fn serves_intent(
     registry
         .find(server.agent.text)
         .is_none_or(|agent| agent.intents.iter().any(|offered| offered == intent || offered == plain))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    #[test]
+    fn an_agent_is_known_in_its_tenants_alone() {
+        let text = "[format.alfred.registry.bound]\nservices = [\"s\"]\ntenants = [\"one\", \"two\"]\n\
+                    [format.alfred.registry.free]\nservices = [\"s\"]\n";
+        let config = Config::parse("test", text, &|_| None).unwrap();
+        let registry = &config.format.alfred.registry;
+        let known = |agent, tenant| find(registry, agent, tenant).is_some();
+        assert!(known("bound", Some("one")) && known("bound", Some("two")) && known("bound", None));
+        assert!(!known("bound", Some("three")) && !known("bound", Some("")) && !known("none", None));
+        assert!(known("free", Some("three")) && known("free", None));
+    }
 }

@@ -114,7 +114,7 @@ impl<'a> Attachment<'a> {
 
     /// What must not stand twice.
     fn identity(&self) -> (Option<&'a str>, Option<&'a str>, Option<&'a str>) {
-        (self.kind, self.path, self.section)
+        (self.path, self.section, self.kind)
     }
 
     /// Whether the target may see this part: only its own plan, and its own section of the configuration.
@@ -204,8 +204,9 @@ fn check_scope<O: Observer>(
         report.demand(ATTACHMENT_TYPE, routes::may_receive(target, kind), attachment.kind_at)?;
     }
     if let Some(path) = attachment.path {
-        report.demand(ATTACHMENT_RELATIVE, paths::is_relative(path), attachment.path_at)?;
-        report.demand(ATTACHMENT_SAFE, paths::is_safe(path, false), attachment.path_at)?;
+        let safe = paths::is_safe(path, false);
+        report.demand(ATTACHMENT_RELATIVE, safe || paths::is_relative(path), attachment.path_at)?;
+        report.demand(ATTACHMENT_SAFE, safe, attachment.path_at)?;
     }
     if let (Some(target), Some(correlation_id)) = (target, record.text(CORRELATION)) {
         report.demand(ATTACHMENT_SCOPE, attachment.is_in_scope(target, correlation_id), attachment.at)?;

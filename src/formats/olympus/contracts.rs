@@ -45,6 +45,20 @@ pub(super) fn check(
     }
 }
 
+/// Whether the payload has what its message type usually has; nobody insists on it.
+pub(super) fn has_expected(record: &Record<'_>, payload: NodeIndex, message_type: MessageType) -> bool {
+    let (members, lists): (&[&str], &[&str]) = match message_type {
+        MessageType::ASSIGN => (&["task", "context"], &[]),
+        MessageType::STATUS => (&["phase", "progress"], &["blockers"]),
+        MessageType::RESULT => (&["summary", "test_results"], &["artifacts", "documentation_updated"]),
+        MessageType::ESCALATE => (&["reason", "attempts"], &["options"]),
+        MessageType::WATCH => (&["poll_timestamp"], &["issues", "groups"]),
+        _ => return true,
+    };
+    let is_list = |name: &&str| record.member(payload, name).is_some_and(|at| record.is_array(at));
+    members.iter().all(|name| record.member(payload, name).is_some()) && lists.iter().all(is_list)
+}
+
 /// A member that must be there and hold; the member, or the node to point at.
 fn member(
     record: &Record<'_>,

@@ -55,6 +55,8 @@ rules! {
         "the source may send this type to the target";
     PROJECT_MANAGER "project-manager" PmDisabled Reference [strict lenient]
         "routes of the project manager are used only where `use_project_manager` is on";
+    MANAGED "reports-to-manager" BadTransition Reference [strict lenient]
+        "with `use_project_manager`, the tech lead reports to the project manager (a warning)", warns;
     PERSONA_FILE "persona-path" PersonaPath Reference [strict]
         "`persona` is a safe path to the target's file";
     ATTACHMENT_TYPE "attachment-type" AttachmentNotAuthorised Reference [strict lenient]
@@ -89,6 +91,8 @@ rules! {
         "a cancellation has a `reason`, and `graceful` is true or false";
     APPROVAL "approval" PayloadContract Reference [strict]
         "an approval attests a passed gate, met criteria and enough coverage";
+    EXPECTED "payload-members" PayloadContract Reference [strict lenient]
+        "a payload has the members of its message type (a warning)", warns;
     SIGNED "signed" Unsigned Reference [strict] "the envelope is signed";
     SIGNATURE_FORM "signature-form" BadSignature Reference [strict lenient]
         "the signature is of scheme v1 or v2 in form";
@@ -180,6 +184,12 @@ impl BuiltIn for Olympus {
             let manages = source == Persona::PROJECT_MANAGER || target == Persona::PROJECT_MANAGER;
             let active = self.use_project_manager || !manages;
             report.demand(PROJECT_MANAGER, active, record.place(TARGET_AGENT))?;
+            let past_manager = source == Persona::TECH_LEAD && target == Persona::DEVOPS_ENGINEER;
+            report.demand(
+                MANAGED,
+                !(past_manager && self.use_project_manager),
+                record.place(TARGET_AGENT),
+            )?;
         }
         if let (Some(target), Some(persona)) = (target, record.text(PERSONA)) {
             report.demand(PERSONA_FILE, self.is_file_of(persona, target), record.place(PERSONA))?;
@@ -189,10 +199,14 @@ impl BuiltIn for Olympus {
         self.check_time(record, report)?;
         match (record.node(PAYLOAD), source, message_type) {
             (Some(payload), Some(source), Some(message_type)) => {
-                match contracts::check(record, payload, source, message_type, self.coverage_percent_min) {
-                    None => ControlFlow::Continue(()),
-                    Some((rule, at)) => report.broken(rule, at),
+                if let Some((rule, at)) =
+                    contracts::check(record, payload, source, message_type, self.coverage_percent_min)
+                {
+                    report.broken(rule, at)?;
                 }
+                let expected =
+                    !report.wants(EXPECTED) || contracts::has_expected(record, payload, message_type);
+                report.demand(EXPECTED, expected, payload)
             }
             _ => ControlFlow::Continue(()),
         }
@@ -208,7 +222,7 @@ impl BuiltIn for Olympus {
         let Some(signature) = record.text(SIGNATURE).filter(|signature| !signature.is_empty()) else {
             return report.broken(SIGNED, at);
         };
-        if report.wants(SIGNATURE_FORM) && !has_form(signature) {
+        if report.wants(SIGNATURE_FORM) && !mac::has_olympus_form(signature) {
             return report.broken(SIGNATURE_FORM, at);
         }
         let Some(keys) = &self.keys else {
@@ -231,6 +245,7 @@ impl BuiltIn for Olympus {
     fn facts(&self, record: &Record<'_>, _: &mut Scratch) -> Facts {
         let text = |field| record.text(field).unwrap_or_default();
         let identity = |id: &str| digest::identity(&[b"olympus", id.as_bytes()]);
+        let message = record.text(MESSAGE_ID).map(identity);
         let persona = |field| record.text(field).and_then(|name| self.persona(name)).unwrap_or(Persona(0));
         let source = persona(SOURCE_AGENT);
         let message_type = MessageType::of(text(MESSAGE_TYPE))
@@ -244,7 +259,7 @@ impl BuiltIn for Olympus {
         // At least as long as a copy could still be fresh.
         let keep_until = now(record).plus_secs(self.keep_s).max(sent.plus_secs(self.max_age_s));
         Facts {
-            identity: record.text(MESSAGE_ID).map(identity),
+            identity: message,
             content: digest::content_tag(record.payload),
             now: Some(now(record)),
             keep_until,
@@ -252,7 +267,7 @@ impl BuiltIn for Olympus {
             burns: false,
             lifecycle: Lifecycle::Olympus(OlympusMessage {
                 work: digest::identity(&[text(SESSION).as_bytes(), text(CORRELATION).as_bytes()]),
-                message: identity(text(MESSAGE_ID)),
+                message: message.unwrap_or_default(),
                 parent: record.text(PARENT).filter(|parent| !parent.is_empty()).map(identity),
                 source: source.0,
                 target: persona(TARGET_AGENT).0,
@@ -334,12 +349,6 @@ fn signed_members<'a>(record: &Record<'a>) -> Option<mac::Olympus<'a>> {
         payload: record.node(PAYLOAD)?,
         signature: record.node(SIGNATURE),
     })
-}
-
-/// 64 lower-case hex digits, with `v2:` in front or without.
-fn has_form(signature: &str) -> bool {
-    let digits = signature.strip_prefix("v2:").unwrap_or(signature);
-    digits.len() == 64 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 fn aliases_of(keys: &config::Olympus) -> Result<HashMap<Box<str>, Persona>, FormatError> {
