@@ -45,14 +45,11 @@ impl Admin {
     }
 
     /// Waits until the brokers answer. A wrong certificate or password is said at once, with what to look at.
-    pub fn reach(&mut self, wait: Duration) -> Result<ClusterDescription, KafkaError> {
+    pub fn reach(&mut self, wait: Duration) -> Result<(), KafkaError> {
         let deadline = Instant::now() + wait;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let error = match self.raw.handle()?.describe_cluster(left.min(ATTEMPT_WAIT)) {
-                Ok(cluster) => return Ok(cluster),
-                Err(error) => error,
-            };
+            let Err(error) = self.raw.handle()?.ping(left.min(ATTEMPT_WAIT)) else { return Ok(()) };
             self.raw.poll(Duration::ZERO, &mut Vec::new())?;
             let trouble = self.raw.handle()?.context().trouble();
             let hopeless = trouble.as_ref().is_some_and(|trouble| trouble.code.class() == Class::Stop);
@@ -60,6 +57,11 @@ impl Admin {
                 return Err(trouble.map_or(error, |trouble| unreachable(&trouble)));
             }
         }
+    }
+
+    /// The cluster, with what this user may do with it.
+    pub fn cluster(&self, wait: Duration) -> Result<ClusterDescription, KafkaError> {
+        self.raw.handle()?.describe_cluster(wait)
     }
 
     /// The requests that the brokers know, with their lowest and highest version.

@@ -20,6 +20,21 @@ pub struct Watermarks {
 }
 
 impl Handle {
+    /// Asks any broker for the cluster's metadata: whether one answers.
+    pub(crate) fn ping(&self, wait: Duration) -> Result<(), KafkaError> {
+        let mut metadata = std::ptr::null();
+        // SAFETY: the handle is alive; a null topic asks for no topic that the client does not know.
+        let code = unsafe {
+            sys::rd_kafka_metadata(self.as_ptr(), 0, std::ptr::null_mut(), &raw mut metadata, millis(wait))
+        };
+        if code != 0 {
+            return Err(Fault::new("reach the brokers", Code(code)).into());
+        }
+        // SAFETY: on success the metadata is ours to destroy, and it is not used any more.
+        unsafe { sys::rd_kafka_metadata_destroy(metadata) };
+        Ok(())
+    }
+
     /// How many partitions a topic has; `NoTopic` where it does not exist.
     pub(crate) fn partition_count(&self, topic: &str, wait: Duration) -> Result<i32, KafkaError> {
         let doing = "read the topic's metadata";
