@@ -51,16 +51,15 @@ pub fn identity(parts: &[&[u8]]) -> Identity {
     // PERF: the parts of nearly every identity fit here, and SHA-256 is then one call; lengths of four bytes let an id
     // of 40 characters and the name of its format fit into one block.
     let mut joined = [0_u8; 256];
-    let hashed = match join(parts, &mut joined).and_then(|len| joined.get(..len)) {
-        Some(joined) => digest::digest(&SHA256, joined),
-        None => {
-            let mut context = Context::new(&SHA256);
-            for part in parts {
-                context.update(&length_of(part));
-                context.update(part);
-            }
-            context.finish()
+    let hashed = if let Some(joined) = join(parts, &mut joined).and_then(|len| joined.get(..len)) {
+        digest::digest(&SHA256, joined)
+    } else {
+        let mut context = Context::new(&SHA256);
+        for part in parts {
+            context.update(&length_of(part));
+            context.update(part);
         }
+        context.finish()
     };
     hashed.as_ref().first_chunk().copied().unwrap_or_default()
 }

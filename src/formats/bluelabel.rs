@@ -239,11 +239,8 @@ fn check_status<O: Observer>(
     let status = record.member(payload, "status").and_then(|at| record.text_at(at));
     let success_at = record.member(payload, "success");
     let success = success_at.and_then(|at| record.flag_at(at));
-    match (status, success) {
-        (Some(status), Some(success)) => {
-            report.demand(STATUS, success == (status == "success"), success_at.unwrap_or(payload))?;
-        }
-        _ => {}
+    if let (Some(status), Some(success)) = (status, success) {
+        report.demand(STATUS, success == (status == "success"), success_at.unwrap_or(payload))?;
     }
     let seconds_at = record.member(payload, "duration_sec");
     let millis_at = record.member(payload, "metrics").and_then(|at| record.member(at, "duration_ms"));

@@ -147,13 +147,12 @@ impl Judge {
                 let shaped = shape(format, binding, tape, scratch, observer);
                 watch.lap(Stage::Shape);
                 if let ControlFlow::Continue(in_shape) = shaped {
-                    let fields = match seen {
-                        Some(seen) => &seen.fields,
-                        None => {
-                            format.find_fields(tape, fields);
-                            Known::learn(known, rules, binding, tape, found, fields);
-                            fields
-                        }
+                    let fields = if let Some(seen) = seen {
+                        &seen.fields
+                    } else {
+                        format.find_fields(tape, fields);
+                        Known::learn(known, rules, binding, tape, found, fields);
+                        fields
                     };
                     let Input { now, key, .. } = input;
                     let record = Record { tape, payload, in_shape, fields, now, key, headers };

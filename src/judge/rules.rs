@@ -41,6 +41,7 @@ pub struct Rules {
 impl Rules {
     /// Compiles the rules of a configuration.
     pub fn compile(config: &config::Config) -> Result<Self, RulesError> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
         let formats = formats::compile(config)?;
         let binding = |key: &str, name: &str| {
             binding_of(&formats, name).ok_or_else(|| RulesError::Binding {
@@ -53,7 +54,6 @@ impl Rules {
             .into_iter()
             .map(|(topic, name, key)| Ok((topic.to_owned(), binding(&key, name)?)))
             .collect::<Result<Vec<_>, RulesError>>()?;
-        static NEXT: AtomicU64 = AtomicU64::new(1);
         Ok(Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             limits: config.limits.clone(),

@@ -328,17 +328,16 @@ impl<'a, 't> Compact<'a, 't> {
             let mut rest = self.payload.get(start..)?;
             while to < wanted {
                 let place = out.get_mut(to..)?;
-                match (rest.split_first_chunk::<CHUNK_BYTES>(), place.first_chunk_mut()) {
-                    (Some((chunk, beyond)), Some(place)) => {
-                        *place = *chunk;
-                        rest = beyond;
-                        to += CHUNK_BYTES;
-                    }
-                    _ => {
-                        let len = wanted - to;
-                        place.get_mut(..len)?.copy_from_slice(rest.get(..len)?);
-                        break;
-                    }
+                if let (Some((chunk, beyond)), Some(place)) =
+                    (rest.split_first_chunk::<CHUNK_BYTES>(), place.first_chunk_mut())
+                {
+                    *place = *chunk;
+                    rest = beyond;
+                    to += CHUNK_BYTES;
+                } else {
+                    let len = wanted - to;
+                    place.get_mut(..len)?.copy_from_slice(rest.get(..len)?);
+                    break;
                 }
             }
             *out.get_mut(wanted..)?.first_chunk_mut()? = stretch.tail.to_le_bytes();
