@@ -452,8 +452,6 @@ pub struct Tap {
 }
 
 /// `tollgate config`
-#[expect(clippy::struct_excessive_bools, reason = "flags of the command line")]
-/// `tollgate config`
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct ConfigArgs {

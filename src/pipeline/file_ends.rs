@@ -236,16 +236,12 @@ impl FileSink {
 
 /// `file:line` or `topic/partition/offset`. Writing to memory cannot fail.
 fn write_place(out: &mut Vec<u8>, payloads: &Payloads, index: usize, name: &str) {
-    match payloads {
-        Payloads::Block(block) => {
-            route::write_escaped(out, name.as_bytes());
-            let _ = write!(out, ":{}", block.spans.get(index).map_or(0, |span| span.line));
-        }
-        _ => {
-            let Some(message) = payloads.messages().get(index) else { return };
-            route::write_escaped(out, message.topic().as_bytes());
-            let _ = write!(out, "/{}/{}", message.partition(), message.offset());
-        }
+    if let Payloads::Block(block) = payloads {
+        route::write_escaped(out, name.as_bytes());
+        let _ = write!(out, ":{}", block.spans.get(index).map_or(0, |span| span.line));
+    } else if let Some(message) = payloads.messages().get(index) {
+        route::write_escaped(out, message.topic().as_bytes());
+        let _ = write!(out, "/{}/{}", message.partition(), message.offset());
     }
 }
 
