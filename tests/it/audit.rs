@@ -66,39 +66,7 @@ fn corpus_is_counted_exactly(records: u64, resident_bytes_max: Option<u64>) {
         *truth.entry((text("reason"), text("format"))).or_default() += 1;
     }
     let config = path("kit/tollgate.toml");
-    let reports = ["1", "2"].map(|workers| {
-        let args = [
-            &path("in.ndjson"),
-            "--config",
-            &config,
-            "--as-of",
-            "2026-03-03T12:00:00Z",
-            "--workers",
-            workers,
-            "--json",
-        ];
-        let child =
-            tollgate().arg("audit").args(args).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let (pid, watched) = (child.id(), resident_bytes_max.is_some());
-        let watch = std::thread::spawn(move || {
-            let mut most = 0;
-            while watched && let Some(resident) = resident_bytes(pid) {
-                most = most.max(resident);
-                std::thread::sleep(Duration::from_millis(50));
-            }
-            most
-        });
-        let output = child.wait_with_output().unwrap();
-        assert!(output.status.success());
-        let most = watch.join().unwrap();
-        if let Some(max) = resident_bytes_max {
-            eprintln!("{workers} workers: {} MB resident at most", most / 1_000_000);
-            assert!((1..max).contains(&most), "{workers} workers: {most} bytes resident");
-        }
-        let mut report: Value = serde_json::from_slice(&output.stdout).unwrap();
-        report["run"].take();
-        report
-    });
+    let reports = ["1", "2"].map(|workers| audited(&path("in.ndjson"), &config, workers, resident_bytes_max));
     assert!(reports[0] == reports[1], "reports with one and with two workers differ");
     let report = &reports[0];
     assert_eq!(report["totals"]["records"], records);
@@ -132,6 +100,35 @@ fn corpus_is_counted_exactly(records: u64, resident_bytes_max: Option<u64>) {
         repeats.len() > 20 && repeats.iter().all(|row| row["first"].is_string()),
         "both places are known"
     );
+}
+
+/// The report of an audit but for what differs from run to run; its memory is held against a limit.
+fn audited(input: &str, config: &str, workers: &str, resident_bytes_max: Option<u64>) -> Value {
+    let child = tollgate()
+        .args(["audit", input, "--config", config, "--as-of", "2026-03-03T12:00:00Z"])
+        .args(["--workers", workers, "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let (pid, watched) = (child.id(), resident_bytes_max.is_some());
+    let watch = std::thread::spawn(move || {
+        let mut most = 0;
+        while watched && let Some(resident) = resident_bytes(pid) {
+            most = most.max(resident);
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        most
+    });
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    let most = watch.join().unwrap();
+    if let Some(max) = resident_bytes_max {
+        assert!((1..max).contains(&most), "{workers} workers: {most} bytes resident");
+    }
+    let mut report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    report["run"].take();
+    report
 }
 
 /// `None` when the process has ended.
