@@ -42,7 +42,7 @@ fn acts(letter: char) -> bool {
 /// The string that begins at `start` in a payload, behind its quote, as it is shown.
 #[must_use]
 pub fn text_at(payload: &[u8], start: u32) -> String {
-    let raw = payload.get(start as usize..).unwrap_or_default();
+    let Some(raw) = payload.get(start as usize..) else { return "?".to_owned() };
     let (end, whole) = string_end(raw);
     let mut quoted = Vec::with_capacity(end + 2);
     quoted.push(b'"');

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Keys are spread evenly (the window mixes them with a random key of the process), so a key's bucket is proportional to
-//! its value, and a table that grows keeps its order. It therefore grows in place, in rounds: when [`FILLED_PERCENT`] of
+//! its value, and a table that grows keeps its order. It therefore grows in place, in rounds: when `FILLED_PERCENT` of
 //! the slots are taken, every insert pays for a few buckets, first to add some at the right end, then for the hand that
 //! goes from the right to the left, shard by shard, puts each into the new layout and drops what has expired. Then the
 //! hand rests. There is never a second table. An insert moves nothing but the shard that the hand passes, at most

@@ -2,7 +2,7 @@
 //!
 //! Tables and charts are written here; `page.js` only adds sorting, filters and "show all", and `page.css` the looks in
 //! light, dark, on a phone and on paper. Both stand inside the file, and a content security policy with their hashes
-//! forbids everything else. Every text goes through [`esc`], whatever it holds.
+//! forbids everything else. Every text goes through `esc`, whatever it holds.
 
 mod charts;
 mod tables;
