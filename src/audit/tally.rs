@@ -341,11 +341,12 @@ impl Tallies {
             _ => None,
         };
         let sent = seen.labels.sent.map(crate::clock::Timestamp::micros);
-        let Some(time) = sent.or(stamp.map(|millis| millis.saturating_mul(1000))) else {
+        // The broker's stamp is no substitute: a topic's hours would differ from those of the same records in a file.
+        let Some(sent) = sent else {
             self.without_time += 1;
             return None;
         };
-        let hour = time.div_euclid(3_600_000_000);
+        let hour = sent.div_euclid(3_600_000_000);
         if self.hours.len() < HOURS_MAX || self.hours.contains_key(&hour) {
             let tally = self.hours.entry(hour).or_default();
             tally.records += 1;
@@ -353,7 +354,6 @@ impl Tallies {
         } else {
             self.hours_others += 1;
         }
-        let sent = sent?;
         let reference = match stamp {
             Some(millis) => {
                 let latency = millis.saturating_sub(sent.div_euclid(1000));
