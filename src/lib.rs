@@ -19,7 +19,7 @@
 //! - [`cli`]: the definition of the command line.
 //! - [`ops`]: the ops port: metrics, probes, live page, reload; the only place that names tokio.
 //! - [`audit`]: the bulk audit: tallies, findings, the report in its forms.
-//! - [`mod@bench`]: measurements: the judge and the pipeline, next to their floors.
+//! - [`bench`](mod@bench): measurements: the judge and the pipeline, next to their floors.
 //! - [`load`]: streams of envelopes whose right verdict is known.
 //! - [`pipeline`]: reader, workers, gate, writer, and the ends on files and Kafka.
 //! - [`kafka`]: our own client on librdkafka; the only place that names it, and the only unsafe code.
