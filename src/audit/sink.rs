@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::tally::Tallies;
 use crate::pipeline::batch::Batch;
@@ -38,13 +38,7 @@ impl Sink for AuditSink {
         if let Some(split) = &mut self.split {
             return split.write(batch, stop, receipts);
         }
-        receipts.push(Receipt {
-            batch: batch.number,
-            records: batch.payloads.len() as u64,
-            read_at: batch.read_at,
-            gated_at: batch.since,
-            written_at: Instant::now(),
-        });
+        receipts.push(Receipt::of(&batch));
         Ok(())
     }
 

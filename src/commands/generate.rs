@@ -61,9 +61,9 @@ pub(super) fn run(args: &Generate) -> Result<Ended, Failure> {
     Ok(Ended::Well)
 }
 
-/// The mix of the file, changed by the other arguments.
-fn mix(args: &Generate) -> Result<Mix, Failure> {
-    let mut mix = match &args.mix {
+/// The mix of a file, or the usual one; all of it or one format's part.
+pub(super) fn read_mix(path: Option<&Path>, format: Option<&str>) -> Result<Mix, Failure> {
+    let mix = match path {
         None => Mix::default(),
         Some(path) => {
             let file = format!("--mix {}", path.display());
@@ -71,9 +71,15 @@ fn mix(args: &Generate) -> Result<Mix, Failure> {
             Mix::read(&text, &file).map_err(usage)?
         }
     };
-    if let Some(format) = &args.format {
-        mix = mix.of_format(format);
-    }
+    Ok(match format {
+        Some(format) => mix.of_format(format),
+        None => mix,
+    })
+}
+
+/// The mix of the file, changed by the other arguments.
+fn mix(args: &Generate) -> Result<Mix, Failure> {
+    let mut mix = read_mix(args.mix.as_deref(), args.format.as_deref())?;
     if let Some(bytes) = args.size {
         mix.size.bytes = bytes;
     }

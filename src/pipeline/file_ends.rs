@@ -254,13 +254,7 @@ impl Sink for FileSink {
     fn write(&mut self, batch: Batch, _: &Stop, receipts: &mut Vec<Receipt>) -> Result<(), SinkError> {
         self.write_batch(&batch)?;
         self.flush_at.get_or_insert_with(|| Instant::now() + FLUSH_EVERY);
-        receipts.push(Receipt {
-            batch: batch.number,
-            records: batch.payloads.len() as u64,
-            read_at: batch.read_at,
-            gated_at: batch.since,
-            written_at: Instant::now(),
-        });
+        receipts.push(Receipt::of(&batch));
         Ok(())
     }
 

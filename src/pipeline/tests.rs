@@ -77,14 +77,7 @@ impl Sink for Keep<'_> {
             return Err(crate::kafka::KafkaError::Closed.into());
         }
         self.lines.lock().unwrap().push(line);
-        let now = Instant::now();
-        receipts.push(Receipt {
-            batch: batch.number,
-            records: 1,
-            read_at: batch.read_at,
-            gated_at: batch.since,
-            written_at: now,
-        });
+        receipts.push(Receipt::of(&batch));
         Ok(())
     }
 

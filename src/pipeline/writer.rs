@@ -36,6 +36,20 @@ pub struct Receipt {
     pub written_at: Instant,
 }
 
+impl Receipt {
+    /// Of a batch that the sink has for good now.
+    #[must_use]
+    pub fn of(batch: &Batch) -> Self {
+        Self {
+            batch: batch.number,
+            records: batch.payloads.len() as u64,
+            read_at: batch.read_at,
+            gated_at: batch.since,
+            written_at: Instant::now(),
+        }
+    }
+}
+
 /// Where records go.
 pub trait Sink: Send {
     /// Gets the way by which the gate hears of batches that come again, before the first write.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use serde_json::{Value, json};
 
+use super::super::generate::read_mix;
 use super::super::{Ended, Failure, usage};
 use crate::bench::kafka::{self, Outcome, Plan, Route};
 use crate::bench::{Machine, latency, page};
@@ -21,7 +22,7 @@ const SEARCH_STEPS: u32 = 5;
 const DOUBLINGS_MAX: u32 = 12;
 
 pub(super) fn run(args: &BenchKafka) -> Result<Ended, Failure> {
-    let mix = mix(args)?;
+    let mix = read_mix(args.mix.as_deref(), args.format.as_deref())?;
     let secrets = Secrets::of(args.seed);
     let route = route(args);
     if let Some(dir) = &args.prepare {
@@ -52,21 +53,6 @@ pub(super) fn run(args: &BenchKafka) -> Result<Ended, Failure> {
         }
     }
     Ok(if outcome.findings.is_clean() { Ended::Well } else { Ended::Findings })
-}
-
-fn mix(args: &BenchKafka) -> Result<Mix, Failure> {
-    let mut mix = match &args.mix {
-        None => Mix::default(),
-        Some(path) => {
-            let file = format!("--mix {}", path.display());
-            let text = fs::read_to_string(path).with_context(|| file.clone()).map_err(usage)?;
-            Mix::read(&text, &file).map_err(usage)?
-        }
-    };
-    if let Some(format) = &args.format {
-        mix = mix.of_format(format);
-    }
-    Ok(mix)
 }
 
 fn route(args: &BenchKafka) -> Route {

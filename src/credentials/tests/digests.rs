@@ -57,6 +57,8 @@ fn identities_do_not_run_into_each_other() {
     assert_ne!(digest::identity(&[b"a"]), digest::identity(&[b"a", b""]));
     assert_eq!(digest::identity(&[b"a", b"b"]), digest::identity(&[b"a", b"b"]));
     assert_ne!(digest::content_tag(b"a"), digest::content_tag(b"b"));
+    // These two have the same CRC-32.
+    assert_ne!(digest::content_tag(b"plumless"), digest::content_tag(b"buckeroo"));
 }
 
 #[test]
