@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::shown::shown;
+use crate::formats::hidden::{HIDDEN, hides, looks_secret};
 use crate::formats::{Binding, Compiled};
 use crate::judge::{Input, Judge, Payload, Rules, explain};
 use crate::tape::{Node, NodeIndex, Parser, StaticNode, Tape};
@@ -21,21 +22,6 @@ const LEVELS_MAX: usize = 6;
 const MEMBERS_MAX: usize = 24;
 /// LIMIT: characters of what was expected, found, or of a pointer.
 const FIELD_CHARS_MAX: usize = 160;
-
-/// Parts of names under which credentials stand.
-const SECRET_NAMES: [&str; 11] = [
-    "token",
-    "secret",
-    "password",
-    "passwd",
-    "signature",
-    "credential",
-    "authorization",
-    "api_key",
-    "apikey",
-    "private",
-    "cookie",
-];
 
 /// A record that shows a finding.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,7 +107,7 @@ impl Explainer {
         self.parser.parse(bytes, |tape| match tape {
             Ok(tape) => {
                 let mut excerpt = Excerpt { tape, format, out: String::new(), pointer: String::new() };
-                excerpt.value(0, 0, false);
+                excerpt.value(0, 0, "");
                 if excerpt.out.chars().count() > EXCERPT_CHARS_MAX {
                     shown(&excerpt.out, EXCERPT_CHARS_MAX)
                 } else {
@@ -144,7 +130,7 @@ struct Excerpt<'a> {
 
 impl Excerpt<'_> {
     /// Writes a value and gives the node behind it.
-    fn value(&mut self, at: usize, level: usize, secret: bool) -> usize {
+    fn value(&mut self, at: usize, level: usize, name: &str) -> usize {
         let nodes = self.tape.nodes();
         let end = match nodes.get(at) {
             Some(Node::Object { count, .. } | Node::Array { count, .. }) => at + count + 1,
@@ -153,10 +139,9 @@ impl Excerpt<'_> {
         if self.out.len() > EXCERPT_CHARS_MAX * 2 {
             return end;
         }
+        let is_container = matches!(nodes.get(at), Some(Node::Object { .. } | Node::Array { .. }));
         match nodes.get(at) {
-            _ if secret || self.format.is_some_and(|format| format.hides(&self.pointer)) => {
-                self.out.push_str("(hidden)");
-            }
+            _ if hides(self.format, &self.pointer, name, is_container) => self.out.push_str(HIDDEN),
             Some(Node::Object { len, .. }) => self.object(at, *len, level),
             Some(Node::Array { len, .. }) => self.array(at, *len, level),
             Some(Node::String(text)) => self.text(text),
@@ -185,8 +170,8 @@ impl Excerpt<'_> {
             self.out.push_str(&format!("\"{}\": ", shown(name, NAME_CHARS_MAX)));
             let from = self.pointer.len();
             self.pointer.push('/');
-            self.pointer.push_str(name);
-            at = self.value(at + 1, level + 1, sounds_secret(name));
+            self.pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+            at = self.value(at + 1, level + 1, name);
             self.pointer.truncate(from);
         }
         self.out.push('}');
@@ -205,7 +190,7 @@ impl Excerpt<'_> {
             }
             let from = self.pointer.len();
             self.pointer.push_str(&format!("/{index}"));
-            at = self.value(at, level + 1, false);
+            at = self.value(at, level + 1, "");
             self.pointer.truncate(from);
         }
         if len > ITEMS_MAX {
@@ -218,7 +203,7 @@ impl Excerpt<'_> {
         if self.format.is_none() {
             self.out.push_str("text");
         } else if looks_secret(text) {
-            self.out.push_str("(hidden)");
+            self.out.push_str(HIDDEN);
         } else {
             self.out.push_str(&format!("\"{}\"", shown(text, TEXT_CHARS_MAX)));
         }
@@ -238,17 +223,4 @@ impl Excerpt<'_> {
             StaticNode::F64(number) => self.out.push_str(&number.to_string()),
         }
     }
-}
-
-fn sounds_secret(name: &str) -> bool {
-    let name: String = name.chars().take(NAME_CHARS_MAX * 4).collect::<String>().to_lowercase();
-    SECRET_NAMES.iter().any(|part| name.contains(part)) || name == "proof" || name == "key" || name == "sig"
-}
-
-/// Tokens and keys by their looks, wherever they stand.
-fn looks_secret(text: &str) -> bool {
-    let head: String = text.chars().take(16).collect();
-    ["eyJ", "Bearer ", "Basic ", "-----BEGIN", "sk-", "ghp_", "AKIA", "xox"]
-        .iter()
-        .any(|start| head.starts_with(start))
 }

@@ -110,7 +110,7 @@ fn audit(
 ) -> Result<(Report, ReadFailures), Failure> {
     let stop = stop_on_signals(config.pipeline.stop_deadline_ms)?;
     let continued = args.state.as_deref().is_some_and(Path::exists);
-    let state = memory::open_with(args.state.as_deref(), audit::settings(config))?;
+    let state = memory::open(args.state.as_deref(), audit::settings(config), true)?;
     let (failures, done, count) = (ReadFailures::default(), FilesDone::default(), BytesRead::default());
     let mut config = config.clone();
     if task.as_of.is_none() {
@@ -122,13 +122,13 @@ fn audit(
         Inputs::Files(paths) => {
             let inputs: Vec<_> = paths.iter().map(|path| Input::from_argument(path)).collect();
             let source = FileSource::open(&inputs, &config, rules, task.as_of, failures.clone(), &stop)?;
-            let split = split(args, source.paths(), source.names())?;
+            let split = split(args, source.paths(), source.names(), config.rejected.redact)?;
             let (names, total) = (source.names(), audit_progress::stored_bytes(source.paths()));
             let source = source.with_digests(BytesRead::clone(&count), done.clone());
             drive(&plant, Sampled::new(source, task.sample_one_in), split, &names, total)?
         }
         Inputs::Ranges(ranges) => {
-            let split = split(args, &[], Vec::new())?;
+            let split = split(args, &[], Vec::new(), config.rejected.redact)?;
             let (source, connection) = RangeSource::open(&config, rules, ranges, task.as_of)?;
             let driven = drive(&plant, Sampled::new(source, task.sample_one_in), split, &[], None);
             // An error of the run tells more than one of closing what it left.
@@ -188,7 +188,12 @@ fn drive<S: pipeline::Source>(
 }
 
 /// The files that accepted and rejected records go to.
-fn split(args: &Audit, inputs: &[PathBuf], names: Vec<String>) -> Result<Option<FileSink>, Failure> {
+fn split(
+    args: &Audit,
+    inputs: &[PathBuf],
+    names: Vec<String>,
+    redacts: bool,
+) -> Result<Option<FileSink>, Failure> {
     let accepted = args.accepted.as_deref().map(Target::from_argument);
     let rejected = args.rejected.as_deref().map(Target::from_argument);
     let outputs: Vec<_> = [&accepted, &rejected].into_iter().flatten().cloned().collect();
@@ -196,7 +201,7 @@ fn split(args: &Audit, inputs: &[PathBuf], names: Vec<String>) -> Result<Option<
     if outputs.is_empty() {
         return Ok(None);
     }
-    Ok(Some(FileSink::create(accepted.as_ref(), rejected.as_ref(), names)?))
+    Ok(Some(FileSink::create(accepted.as_ref(), rejected.as_ref(), names)?.redacting(redacts)))
 }
 
 fn scope(stop: &Stop, task: &Task, continued: bool, failures: &ReadFailures) -> Scope {

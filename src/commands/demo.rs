@@ -126,7 +126,7 @@ fn filter(
 
     let meters = Meters::default();
     let editions = Editions::from(Arc::clone(rules));
-    let state = Mutex::new(State::new(Settings::of(config))?);
+    let state = Mutex::new(State::new(Settings::of(config))?.following_order());
     let setup = Setup { rules: &editions, state: &state, pipeline: &config.pipeline, stop, meters: &meters };
     let done = Stop::default();
     let summary = std::thread::scope(|scope| {

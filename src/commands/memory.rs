@@ -29,14 +29,16 @@ pub(super) fn describe(config: &Config) -> String {
     )
 }
 
-/// The state to begin with: empty, or what the file holds.
-pub(super) fn open(file: Option<&Path>, config: &Config) -> Result<Mutex<State>, Failure> {
-    open_with(file, Settings::of(config))
-}
-
-/// The same with other settings than the configuration's.
-pub(super) fn open_with(file: Option<&Path>, settings: Settings) -> Result<Mutex<State>, Failure> {
+/// The state to begin with: empty, or what the file holds. `is_ordered` says that records come in a fixed order.
+pub(super) fn open(
+    file: Option<&Path>,
+    settings: Settings,
+    is_ordered: bool,
+) -> Result<Mutex<State>, Failure> {
     let mut state = State::new(settings).map_err(usage)?;
+    if is_ordered {
+        state = state.following_order();
+    }
     if let Some(file) = file {
         match fs::read(file) {
             Ok(saved) => {

@@ -113,7 +113,11 @@ impl Operated {
         if let Some(changes) = changes {
             let file = Some(PathBuf::from(&config.shadow.report)).filter(|file| !file.as_os_str().is_empty());
             let (gathering, path) = (Arc::clone(&hub), file.clone().unwrap_or_default());
-            let gather = move || gathering.gather_shadow(&changes, file.as_deref());
+            let gather = move || {
+                let gathered = gathering.gather_shadow(&changes, file.as_deref());
+                // The run goes on without the report, and fails because of it when it ends.
+                gathered.inspect_err(|error| tracing::error!("`shadow.report` cannot be written: {error}"))
+            };
             report = Some((path, thread::Builder::new().name("shadow".into()).spawn(gather)?));
         }
         if let (Some(port), Some(samples)) = (port, samples) {

@@ -20,7 +20,7 @@ use crate::pipeline::file_ends::{FileSink, FileSource, ReadFailures};
 use crate::pipeline::kafka_ends;
 use crate::pipeline::stop::Stop;
 use crate::pipeline::{self, Setup, Summary};
-use crate::state::State;
+use crate::state::{Settings, State};
 use crate::status::Status;
 
 pub(super) fn run(args: &Run) -> Result<Ended, Failure> {
@@ -34,7 +34,7 @@ pub(super) fn run(args: &Run) -> Result<Ended, Failure> {
     coverage::tell(&rules, config.rules.profile)?;
     let mut log = LatencyLog::begin(args.latency_log.as_deref())?;
     let stop = stop_on_signals(config.pipeline.stop_deadline_ms)?;
-    let state = memory::open(args.state.as_deref(), &config)?;
+    let state = memory::open(args.state.as_deref(), Settings::of(&config), !args.paths.is_empty())?;
     tracing::info!("{}", memory::describe(&config));
     if args.paths.is_empty() {
         let summary = run_kafka(&config, &rulebook, port, &state, &stop, &mut log)?;
@@ -109,7 +109,8 @@ fn run_files(
     let source =
         FileSource::open(&inputs, config, &rulebook.editions.current(), args.as_of, failures.clone(), stop)?;
     files::check_distinct(&outputs, source.paths()).map_err(usage)?;
-    let sink = FileSink::create(accepted.as_ref(), rejected.as_ref(), source.names())?;
+    let sink = FileSink::create(accepted.as_ref(), rejected.as_ref(), source.names())?
+        .redacting(config.rejected.redact);
     let operated = Operated::start(port, rulebook, Places::Files(source.names()), None, stop)?;
     let (rules, meters) = (&*rulebook.editions, &*operated.meters);
     let setup = Setup { rules, state, pipeline: &config.pipeline, stop, meters };

@@ -55,6 +55,16 @@ choice! {
 }
 
 choice! {
+    /// Which headers a rejected record gains.
+    RejectHeaders "\"note\" or \"full\"" {
+        /// One, with the whole note.
+        Note = "note",
+        /// Also those that dead-letter queues of Kafka itself have.
+        Full = "full",
+    }
+}
+
+choice! {
     /// What happens when part of the journal is gone.
     OnStateLoss "\"stop\" or \"continue\"" {
         /// The run stops.
@@ -246,6 +256,15 @@ sections! {
     ledger Ledger {
         /// Most entries (work, messages that may be parents, open requests, retries); then the oldest are given up.
         entries_max: u32 = 1_000_000, "1 to 1000000000", |entries| (1..=1_000_000_000).contains(entries);
+    }
+    /// What rejected records carry, in topics and in files.
+    rejected Rejected {
+        /// Replace credentials in them: what a format hides (tokens, signatures, sensitive inputs), and what looks like
+        /// a credential. Of a record that cannot be read, length and SHA-256 are all that is written.
+        redact: bool = false, "", |_| true;
+        /// In topics: "note" (the header `tollgate.reject`), or "full" (also `__dlq.errors.topic`, `.partition`, `.offset`,
+        /// `.group` and `.message`, as Kafka's own dead-letter queues have them).
+        headers: RejectHeaders = RejectHeaders::Note, "", |_| true;
     }
     /// Threads and queues.
     pipeline Pipeline {

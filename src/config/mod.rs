@@ -33,7 +33,8 @@ pub use error::{ConfigError, Problem};
 pub use formats::{Agh, Alfred, Bluelabel, Custom, CustomKeys, Formats, Humaninloop, Olympus};
 pub use keys::{
     ClockChoice, Config, DeliveryChoice, Files, Kafka, Ledger, Limits, OPS_LISTEN, OnStateLoss, Ops,
-    PartitionChoice, Pipeline, Profile, Rules, SaslMechanism, SecurityProtocol, Shadow, Window,
+    PartitionChoice, Pipeline, Profile, RejectHeaders, Rejected, Rules, SaslMechanism, SecurityProtocol,
+    Shadow, Window,
 };
 pub use owned::OWNED;
 pub use peers::Peers;

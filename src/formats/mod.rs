@@ -17,6 +17,7 @@ mod custom;
 mod detect;
 mod facts;
 pub(crate) mod fields;
+pub mod hidden;
 mod humaninloop;
 pub mod labels;
 mod olympus;

@@ -2,6 +2,7 @@
 //! wants every failure.
 
 use super::{AllFailures, Binding, Input, Judge, NoWatch, Payload, Rules};
+use crate::formats::hidden::{self, HIDDEN};
 use crate::formats::{Compiled, Rule, Source};
 use crate::program::Failure;
 use crate::tape::{Node, Tape};
@@ -88,8 +89,9 @@ fn finding(format: Option<&Compiled>, failure: Failure, tape: Tape<'_>) -> Findi
     // Of objects and arrays no content is shown.
     let node = tape.nodes().get(failure.at.0 as usize);
     let is_container = matches!(node, Some(Node::Object { .. } | Node::Array { .. }));
-    let hidden = format.hides(&finding.at) || (!is_container && format.hides_within(&finding.at));
-    let found = if hidden { "(hidden)".to_owned() } else { explanation.found };
+    let name = finding.at.rsplit('/').next().unwrap_or_default();
+    let hidden = hidden::hides(Some(format), &finding.at, name, is_container);
+    let found = if hidden { HIDDEN.to_owned() } else { explanation.found };
     if let Some(rule) = failure.op.rule().and_then(|number| format.rules().get(usize::from(number))) {
         finding.rule = Some((rule.name.to_owned(), rule.text.to_owned()));
         finding.source = Some(rule.source);

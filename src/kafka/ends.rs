@@ -38,10 +38,7 @@ impl Ends {
 
     /// Ends that are known; topics in the order in which the consumer has them.
     pub(super) fn new(topics: &[String], ends: &[PartitionOffset]) -> Self {
-        let index = |name: &str| topics.iter().position(|topic| topic == name).unwrap_or(usize::MAX);
-        let key = |at: &PartitionOffset| {
-            (TopicIndex(u16::try_from(index(&at.topic)).unwrap_or(u16::MAX)), at.partition)
-        };
+        let key = |at: &PartitionOffset| (topic_index(topics, &at.topic), at.partition);
         Self { topics: topics.to_vec(), until: ends.iter().map(|at| (key(at), at.offset)).collect() }
     }
 
@@ -81,4 +78,10 @@ impl Ends {
     fn topic_name(&self, topic: TopicIndex) -> &str {
         self.topics.get(usize::from(topic.0)).map_or("", String::as_str)
     }
+}
+
+/// A topic's place in a list.
+pub(super) fn topic_index(topics: &[String], name: &str) -> TopicIndex {
+    let place = topics.iter().position(|topic| topic == name);
+    TopicIndex(place.and_then(|place| u16::try_from(place).ok()).unwrap_or(u16::MAX))
 }

@@ -28,6 +28,7 @@ mod scout;
 pub mod security;
 pub mod settings;
 mod tokens;
+mod turns;
 
 #[cfg(test)]
 mod tests;

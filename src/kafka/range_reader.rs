@@ -1,19 +1,22 @@
 //! Reads ranges of topics: all partitions at once, once, and without any trace in a consumer group.
 //!
-//! The ends are fixed when the reader is opened; what is written later is not read. Nothing is committed, and no
-//! partition is taken from a member of the group, whose name is only used for the bound `stored`.
+//! The ends are fixed when the reader is opened; what is written later is not read. The order is fixed as well
+//! (`turns.rs`). Nothing is committed, and no partition is taken from a member of the group, whose name is only used for
+//! the bound `stored`.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use super::consumer::Consumer;
-use super::ends::Ends;
+use super::ends::{Ends, topic_index};
 use super::faults::KafkaError;
 use super::positions::{PartitionBatch, TopicIndex};
 use super::range::Range;
+use super::raw::message::Message;
 use super::raw::partitions::PartitionOffset;
 use super::scout::Scout;
 use super::settings::ConsumerSettings;
+use super::turns::{Piece, Turns};
 use crate::config::Bound;
 
 /// How long a client may take to close.
@@ -41,6 +44,9 @@ pub struct RangeReader {
     stretches: Vec<Stretch>,
     /// Partitions that are not done.
     left: HashMap<(TopicIndex, i32), i64>,
+    turns: Turns<(TopicIndex, i32), PartitionBatch>,
+    /// What has arrived and was not looked at.
+    arrived: Vec<PartitionBatch>,
 }
 
 impl RangeReader {
@@ -62,11 +68,13 @@ impl RangeReader {
         let at = |stretch: &&Stretch, offset| PartitionOffset::new(&stretch.topic, stretch.partition, offset);
         let starts: Vec<_> = full.iter().map(|stretch| at(stretch, stretch.from)).collect();
         let ends: Vec<_> = full.iter().map(|stretch| at(stretch, stretch.until)).collect();
+        let key_of = |at: &PartitionOffset| (topic_index(&topics, &at.topic), at.partition);
+        let turns = Turns::new(starts.iter().map(|at| (key_of(at), at.offset)));
         let ends = Ends::new(&topics, &ends);
         settings.topics.clone_from(&topics);
         let consumer = (!starts.is_empty()).then(|| Consumer::assign(settings, &starts)).transpose()?;
         let left = ends.all().collect();
-        Ok(Self { consumer, ends, topics, stretches, left })
+        Ok(Self { consumer, ends, topics, stretches, left, turns, arrived: Vec::new() })
     }
 
     /// What is read, partition by partition.
@@ -81,8 +89,8 @@ impl RangeReader {
         self.topics.get(usize::from(topic.0)).map_or("", String::as_str)
     }
 
-    /// Waits at most `wait` for a first record, then appends what is there to `into`, within the limits, as batches of
-    /// one partition each; says whether there is more. Batches of different partitions come in no certain order.
+    /// Appends the next records to `into`, as batches of one partition each, always in the same order; says whether there
+    /// are more. Where none have arrived it waits for them, at most `wait`, and takes what is there within the limits.
     pub fn read(
         &mut self,
         records_max: usize,
@@ -90,22 +98,37 @@ impl RangeReader {
         wait: Duration,
         into: &mut Vec<PartitionBatch>,
     ) -> Result<bool, KafkaError> {
-        let Some(consumer) = self.consumer.as_mut().filter(|_| !self.left.is_empty()) else {
-            return Ok(false);
-        };
-        let before = into.len();
-        consumer.read(records_max, bytes_max, wait, into)?;
+        if !self.left.is_empty() {
+            self.fetch(records_max, bytes_max, wait)?;
+        }
+        while let Some(batch) = self.turns.next() {
+            into.push(batch);
+        }
+        let flow = self.turns.flow();
+        if let Some(consumer) = &mut self.consumer {
+            consumer.pause(&flow.pause)?;
+            consumer.resume(&flow.resume)?;
+        }
+        Ok(self.turns.has_more())
+    }
+
+    fn fetch(&mut self, records_max: usize, bytes_max: usize, wait: Duration) -> Result<(), KafkaError> {
+        let Some(consumer) = &mut self.consumer else { return Ok(()) };
+        consumer.read(records_max, bytes_max, wait, &mut self.arrived)?;
         let mut done = Vec::new();
-        for batch in into.iter_mut().skip(before) {
+        for mut batch in self.arrived.drain(..) {
             let key = (batch.topic, batch.partition);
-            if self.ends.cut(batch) && self.left.remove(&key).is_some() {
+            let is_last = self.ends.cut(&mut batch);
+            if !batch.messages.is_empty() {
+                self.turns.push(key, batch);
+            }
+            if is_last && self.left.remove(&key).is_some() {
+                self.turns.finish(key);
                 done.push(key);
             }
         }
-        into.retain(|batch| !batch.messages.is_empty());
         // Otherwise records behind the end would be fetched until the other partitions are done.
-        consumer.pause(&done)?;
-        Ok(!self.left.is_empty())
+        consumer.pause(&done)
     }
 
     /// Messages that were read and not yet dropped.
@@ -117,6 +140,30 @@ impl RangeReader {
     /// Ends the client; every message must have been dropped.
     pub fn close(self) -> Result<(), KafkaError> {
         self.consumer.map_or(Ok(()), |consumer| consumer.close(CLOSE_WAIT))
+    }
+}
+
+impl Piece for PartitionBatch {
+    fn ends(&self) -> (i64, i64) {
+        let offset = |message: Option<&Message>| message.map_or(0, Message::offset);
+        (offset(self.messages.first()), offset(self.messages.last()))
+    }
+
+    fn time(&self) -> i64 {
+        self.messages.first().and_then(|message| message.time().millis()).unwrap_or(0)
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn take_before(&mut self, offset: i64) -> Self {
+        let rest =
+            self.messages.split_off(self.messages.partition_point(|message| message.offset() < offset));
+        let messages = std::mem::replace(&mut self.messages, rest);
+        let bytes = messages.iter().map(Message::bytes).sum();
+        self.bytes -= bytes;
+        Self { messages, bytes, ..*self }
     }
 }
 

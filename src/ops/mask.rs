@@ -6,16 +6,12 @@
 use serde_json::{Map, Value, json};
 
 use crate::formats::Compiled;
+use crate::formats::hidden::{HIDDEN, hides, looks_secret};
 
-/// What stands in place of a value.
-const HIDDEN: &str = "(hidden)";
 /// LIMIT: characters of a text that is shown.
 const TEXT_CHARS_MAX: usize = 160;
 /// LIMIT: members and elements that are shown, of the whole example.
 const VALUES_MAX: usize = 200;
-/// Names that are hidden in every format.
-const SECRET_WORDS: [&str; 8] =
-    ["secret", "password", "token", "signature", "credential", "api_key", "private", "authorization"];
 
 /// The payload as JSON that may be shown; `None` if it is not JSON.
 #[must_use]
@@ -33,12 +29,6 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn value(&mut self, value: Value) -> Value {
-        if self.format.is_some_and(|format| {
-            format.hides(&self.pointer)
-                || (!value.is_object() && !value.is_array() && format.hides_within(&self.pointer))
-        }) {
-            return HIDDEN.into();
-        }
         match value {
             Value::Object(members) => self.object(members),
             Value::Array(elements) => {
@@ -53,6 +43,7 @@ impl Walk<'_> {
                 Value::Array(shown)
             }
             _ if self.format.is_none() => structure(&value),
+            Value::String(text) if looks_secret(&text) => HIDDEN.into(),
             Value::String(text) => cut(&text).into(),
             other => other,
         }
@@ -65,10 +56,7 @@ impl Walk<'_> {
                 shown.insert("…".into(), "…".into());
                 break;
             }
-            let lower = name.to_lowercase();
-            let secret = SECRET_WORDS.iter().any(|word| lower.contains(word));
-            let value = if secret && !value.is_object() { HIDDEN.into() } else { self.within(&name, value) };
-            shown.insert(cut(&name), value);
+            shown.insert(cut(&name), self.within(&name, value));
         }
         Value::Object(shown)
     }
@@ -77,7 +65,9 @@ impl Walk<'_> {
         let before = self.pointer.len();
         self.pointer.push('/');
         self.pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
-        let shown = self.value(value);
+        let is_container = value.is_object() || value.is_array();
+        let hidden = hides(self.format, &self.pointer, name, is_container);
+        let shown = if hidden { HIDDEN.into() } else { self.value(value) };
         self.pointer.truncate(before);
         shown
     }
@@ -128,10 +118,7 @@ mod tests {
     #[test]
     fn of_an_unknown_format_only_the_structure_is_shown() {
         let text = shown("none", r#"{"note":"my pin is 1234","n":77,"deep":[{"password":{"x":"y1"}}]}"#);
-        assert_eq!(
-            text,
-            r#"{"note":"(text of 14 bytes)","n":"(number)","deep":[{"password":{"x":"(text of 2 bytes)"}}]}"#
-        );
+        assert_eq!(text, r#"{"note":"(text of 14 bytes)","n":"(number)","deep":[{"password":"(hidden)"}]}"#);
     }
 
     #[test]

@@ -223,6 +223,7 @@ fn waiting_for_restart(old: &Config, new: &Config) -> Vec<&'static str> {
     let sections = [
         ("pipeline", old.pipeline != new.pipeline),
         ("files", old.files != new.files),
+        ("rejected", old.rejected != new.rejected),
         ("kafka", old.kafka != new.kafka),
         ("librdkafka", old.librdkafka != new.librdkafka),
         ("ops", old.ops != new.ops),

@@ -16,10 +16,9 @@ use crate::files::{
 };
 use crate::formats::Binding;
 use crate::judge::{Payload, Rules};
-use crate::verdict::{Reason, Step};
 
 use super::batch::{Batch, Partition, Payloads};
-use super::route;
+use super::route::{self, is_json, redact};
 use super::stdin::StoppableInput;
 use super::{Intake, Read, Receipt, Sink, SinkError, Source, SourceError, stop::Stop};
 
@@ -181,6 +180,8 @@ pub struct FileSink {
     rejected: Option<Writer>,
     names: Vec<String>,
     note: Vec<u8>,
+    /// Whether credentials are taken out of rejected records.
+    redacts: bool,
     /// When what was written goes out; `None` while there is nothing new.
     flush_at: Option<Instant>,
 }
@@ -199,7 +200,13 @@ impl FileSink {
             target.map(|target| Writer::create(target, &WriteOptions::default())).transpose()
         };
         let (accepted, rejected) = (create(accepted)?, create(rejected)?);
-        Ok(Self { accepted, rejected, names, note: Vec::new(), flush_at: None })
+        Ok(Self { accepted, rejected, names, note: Vec::new(), redacts: false, flush_at: None })
+    }
+
+    /// Takes credentials out of rejected records, if so configured.
+    #[must_use]
+    pub fn redacting(self, redacts: bool) -> Self {
+        Self { redacts, ..self }
     }
 
     fn write_batch(&mut self, batch: &Batch) -> Result<(), FileError> {
@@ -223,8 +230,10 @@ impl FileSink {
                 Payloads::Block(block) => block.spans.get(index).and_then(|span| span.oversized.as_deref()),
                 _ => None,
             };
+            let redacted = if self.redacts { redact(payload, outcome.verdict, &batch.rules) } else { None };
             let record = match oversized {
                 Some(oversized) => Rejected::Oversized(oversized),
+                None if redacted.is_some() => Rejected::Json(redacted.as_deref().unwrap_or_default()),
                 None if is_json(reason) => Rejected::Json(payload),
                 None => Rejected::Bytes(payload),
             };
@@ -243,11 +252,6 @@ fn write_place(out: &mut Vec<u8>, payloads: &Payloads, index: usize, name: &str)
         route::write_escaped(out, message.topic().as_bytes());
         let _ = write!(out, "/{}/{}", message.partition(), message.offset());
     }
-}
-
-/// Whether a payload that was rejected for this reason is known to be JSON.
-fn is_json(reason: Reason) -> bool {
-    reason.step() != Step::Parse || matches!(reason, Reason::DuplicateKey | Reason::NotObject)
 }
 
 impl Sink for FileSink {

@@ -66,8 +66,9 @@ impl SecondJudge {
             let key = batch.payloads.key(index).or(batch.key.as_deref());
             let input = Input { payload: batch.payloads.payload(index), key, now: batch.now };
             let from = judged.pointers.len() as u32;
-            let verdict =
-                judge.judge(&candidate.rules, batch.binding, input, &mut judged.pointers, &mut NoWatch);
+            let (headers, pointers) = (batch.payloads.headers(index), &mut judged.pointers);
+            let (rules, binding) = (&candidate.rules, batch.binding);
+            let verdict = judge.judge_with_headers(rules, binding, input, headers, pointers, &mut NoWatch);
             judged.facts.extend(judge.facts().filter(|_| verdict.is_accept()));
             judged.outcomes.push(Outcome { verdict, pointer: (from, judged.pointers.len() as u32) });
         }
@@ -94,7 +95,9 @@ impl Shadow {
                 state.adopt(candidate.settings.clone());
             }
         } else {
-            self.state = copy_of(live, candidate)
+            // Both begin with the same memory, or the candidate would miss every repetition from before.
+            self.state = live
+                .copy(candidate.settings.clone())
                 .inspect_err(|error| tracing::warn!("the candidate is not compared: {error}"))
                 .ok();
         }
@@ -141,13 +144,6 @@ impl Shadow {
             change(state);
         }
     }
-}
-
-/// Both begin with the same memory, or the candidate would miss every repetition from before.
-fn copy_of(live: &State, candidate: &Candidate) -> Result<State, String> {
-    let mut state = State::new(candidate.settings.clone()).map_err(|error| error.to_string())?;
-    state.restore(&live.snapshot()).map_err(|error| error.to_string())?;
-    Ok(state)
 }
 
 /// Where changes go: a list per batch.

@@ -10,7 +10,7 @@
 
 use super::State;
 use super::ledger::{AghWork, Entry, EntryKey, Kind, OlympusWork, Request, WorkState};
-use super::window::Second;
+use super::window::{NoMemory, Second};
 use crate::clock::Timestamp;
 use crate::credentials::digest::{Identity, sha256};
 
@@ -34,6 +34,9 @@ pub enum StateError {
     /// More ids than the window may hold.
     #[error("more ids than fit into the window; raise `window.memory_bytes_max`")]
     NoRoom,
+    /// The system gives no memory for it.
+    #[error(transparent)]
+    NoMemory(#[from] NoMemory),
 }
 
 /// One entry, as it is told.

@@ -11,6 +11,7 @@
 mod changes;
 mod encoding;
 pub mod ledger;
+mod order;
 pub mod settings;
 pub mod table;
 mod times;
@@ -116,6 +117,23 @@ impl State {
         })
     }
 
+    /// Records come in an order that is always the same: no verdict shall depend on when a batch is committed.
+    #[must_use]
+    pub fn following_order(mut self) -> Self {
+        self.window.follow_order();
+        self
+    }
+
+    /// A copy of what was seen, with settings of its own.
+    pub fn copy(&self, settings: Settings) -> Result<Self, StateError> {
+        let mut copy = Self::new(settings)?;
+        if self.window.follows_order() {
+            copy.window.follow_order();
+        }
+        copy.restore(&self.snapshot())?;
+        Ok(copy)
+    }
+
     /// Begins a batch; what is decided from now on belongs to it. Numbers of batches are never used twice.
     pub fn begin(&mut self, batch: u64, origin: Origin) {
         let mut changes = self.spare.pop().unwrap_or_default();
@@ -145,13 +163,15 @@ impl State {
     /// Decides about a record that holds, and remembers it in the batch that was begun last. `Full` only where the
     /// window is set to stop the run.
     pub fn decide(&mut self, facts: &Facts) -> Result<Ruling, Full> {
-        let now = facts.now.map_or(self.latest, second_of);
-        self.latest = self.latest.max(now);
+        let time = facts.now.map_or(self.latest, second_of);
+        self.latest = self.latest.max(time);
+        let now = self.window.see(time);
         self.notes.capped += u64::from(facts.capped);
         if self.open.is_empty() {
             self.begin(0, Origin::default());
         }
-        let ruling = self.rule(facts, now)?;
+        let ruling =
+            self.rule(facts, now, expiry(facts, time).saturating_add(now - time).min(Second::MAX - 1))?;
         if let Some(changes) = self.open.back_mut() {
             changes.window_at.resize(changes.window.len(), changes.at);
             changes.ledger_at.resize(changes.ledger.len(), changes.at);
@@ -161,8 +181,8 @@ impl State {
         Ok(ruling)
     }
 
-    /// The rules in their order: window, ledger, room.
-    fn rule(&mut self, facts: &Facts, now: Second) -> Result<Ruling, Full> {
+    /// The rules in their order: window, ledger, room. What is remembered is kept until `until`.
+    fn rule(&mut self, facts: &Facts, now: Second, until: Second) -> Result<Ruling, Full> {
         let Self { settings, window, ledger, open, .. } = self;
         let Some(changes) = open.back_mut() else { return Ok(Ruling::default()) };
         changes.time = changes.time.max(now);
@@ -187,7 +207,6 @@ impl State {
             step.warned = step.warned.or(Some(Reason::Duplicate));
         }
         if step.reason.is_none() || facts.burns {
-            let until = expiry(facts, now);
             let kept = identity.filter(|_| seen.is_none()).map_or(Ok(()), |identity| {
                 window.insert(identity, facts.content, until, &mut changes.window)
             });

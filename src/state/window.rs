@@ -3,10 +3,13 @@
 //! An identity is 128 bits of SHA-256, so nobody can make another message with a victim's identity; where it stands in
 //! the table depends on a random key of the process, so nobody can aim at a place. Whether an entry still counts is
 //! decided by the time of the record that asks, never by whether the table has got round to dropping it; entries are
-//! dropped by committed time less a margin, so that a copy that is fresh for anyone finds its id.
+//! dropped by the window's time less a margin, so that a copy that is fresh for anyone finds its id. That time is the
+//! time of what is committed, or, where records have a fixed order, the time by that order: then no verdict depends
+//! on when something was committed.
 
 use std::hash::{BuildHasher as _, RandomState};
 
+use super::order::Order;
 use super::table::{FULL_PERCENT, Kept, Key, SLOT_BYTES, Table};
 use super::times::Times;
 use crate::clock::Timestamp;
@@ -60,8 +63,16 @@ pub struct Window {
     mixer: Mixer,
     on_full: OnFull,
     margin_s: u32,
-    times: Times,
+    times: WindowTime,
     evicted: u64,
+}
+
+/// What moves the window's time.
+enum WindowTime {
+    /// Commits.
+    Committed(Times),
+    /// The order of records.
+    Ordered(Box<Order>),
 }
 
 impl Window {
@@ -77,9 +88,28 @@ impl Window {
             mixer,
             on_full: settings.on_full,
             margin_s: settings.margin_s,
-            times: Times::default(),
+            times: WindowTime::Committed(Times::default()),
             evicted: 0,
         })
+    }
+
+    /// From now on the order of records moves its time, instead of commits.
+    pub fn follow_order(&mut self) {
+        self.times = WindowTime::Ordered(Box::default());
+    }
+
+    /// Whether the order of records moves its time.
+    #[must_use]
+    pub fn follows_order(&self) -> bool {
+        matches!(self.times, WindowTime::Ordered(_))
+    }
+
+    /// A record of this time comes next; the time that it is judged by. Where the order moves the window's time, that
+    /// is never so early that something may have been dropped which would still count.
+    pub fn see(&mut self, time: Second) -> Second {
+        let WindowTime::Ordered(order) = &mut self.times else { return time };
+        order.see(time);
+        time.max(self.dead())
     }
 
     /// A window whose index anybody can compute, to show in tests what the random key is for.
@@ -184,29 +214,39 @@ impl Window {
 
     /// A batch of this partition and time was committed.
     pub fn advance(&mut self, partition: u64, now: Second) {
-        self.times.commit(partition, now);
+        if let WindowTime::Committed(times) = &mut self.times {
+            times.commit(partition, now);
+        }
     }
 
     /// A partition was given away, or has ended: it holds the window's time no longer.
     pub fn leave(&mut self, partition: u64) {
-        self.times.leave(partition);
+        if let WindowTime::Committed(times) = &mut self.times {
+            times.leave(partition);
+        }
     }
 
     /// Goes on at the time of an earlier run.
     pub fn resume(&mut self, time: Second) {
-        self.times.resume(time);
+        match &mut self.times {
+            WindowTime::Committed(times) => times.resume(time),
+            WindowTime::Ordered(order) => order.resume(time),
+        }
     }
 
-    /// The time of what is committed.
+    /// The window's time.
     #[must_use]
     pub fn time(&self) -> Second {
-        self.times.time()
+        match &self.times {
+            WindowTime::Committed(times) => times.time(),
+            WindowTime::Ordered(order) => order.time(),
+        }
     }
 
     /// Entries that expire here or before may be dropped.
     #[must_use]
     pub fn dead(&self) -> Second {
-        self.times.time().saturating_sub(self.margin_s)
+        self.time().saturating_sub(self.margin_s)
     }
 
     /// Every entry that is not dead: identity, tag and expiry.

@@ -93,3 +93,49 @@ fn a_topic_range_gives_the_findings_of_the_same_records_in_a_file() {
     assert_eq!(again["digest"], of_topic["digest"]);
     assert_eq!(again["inputs"], of_topic["inputs"]);
 }
+
+/// Which of two copies in two partitions is the first must not depend on what arrives first.
+#[test]
+fn partitions_are_read_in_one_order_however_they_are_fetched() {
+    let Some(brokers) = brokers() else { return };
+    let dir = TempDir::new("audit-turns");
+    let stream = dir.path().join("all.ndjson");
+    let (stream, kit) = (stream.to_str().unwrap(), dir.path().join("kit"));
+    let made = tollgate()
+        .args(["generate", "--records", "4000", "--mix", "configs/mixes/everything.toml", "--out", stream])
+        .args(["--kit", kit.to_str().unwrap()])
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let topics = Topics::create(brokers, &format!("audit-turns-{}", std::process::id()));
+    let producer: BaseProducer = topics.client().create().unwrap();
+    // Every record in every partition: only the order tells which copy counts.
+    for line in fs::read_to_string(stream).unwrap().lines() {
+        for partition in 0..3 {
+            let record = BaseRecord::to(&topics.input).partition(partition).key("k").payload(line);
+            producer.send(record).unwrap();
+        }
+        producer.poll(std::time::Duration::ZERO);
+    }
+    producer.flush(WAIT).unwrap();
+    let kit = fs::read_to_string(kit.join("tollgate.toml")).unwrap();
+    let digest = |name: &str, fetch: &str, workers: &str| {
+        // The keys lie beside the kit's own configuration.
+        let config = dir.write(&format!("kit/{name}.toml"), format!("{kit}\n[librdkafka]\n{fetch}"));
+        let of = report(&[
+            "--brokers",
+            brokers,
+            "--topic",
+            &topics.input,
+            "--config",
+            config.to_str().unwrap(),
+            "--workers",
+            workers,
+        ]);
+        assert!(of["repeats"]["duplicates"].as_u64().unwrap() > 2000);
+        of["digest"].clone()
+    };
+    let whole = digest("large", "", "1");
+    assert_eq!(digest("small", "\"fetch.message.max.bytes\" = \"20000\"\n", "2"), whole);
+    assert_eq!(digest("tiny", "\"fetch.message.max.bytes\" = \"2000\"\n", "3"), whole);
+}

@@ -179,3 +179,25 @@ fn a_record_comes_out_while_the_input_pauses() {
     child.wait().unwrap();
     assert_eq!(came.unwrap().unwrap(), line.as_bytes());
 }
+
+/// `rejected.redact` holds for files as it does for topics.
+#[test]
+fn rejected_lines_can_be_redacted() {
+    let dir = TempDir::new("redact");
+    let config = dir.write("redact.toml", "[rejected]\nredact = true\n");
+    let input = dir.write("in.ndjson", "{\"password\":\"s3cr3t\",\"x\":1}\n{\"password\":\"s3cr3t\n");
+    let rejected = dir.path().join("rejected.ndjson");
+    let status = tollgate()
+        .args(["run", input.to_str().unwrap(), "--config", config.to_str().unwrap()])
+        .args(["--rejected", rejected.to_str().unwrap()])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .unwrap();
+    assert_eq!(status.code(), Some(0));
+    let text = fs::read_to_string(rejected).unwrap();
+    assert!(!text.contains("s3cr3t") && !text.contains("czNjcjN0"), "{text}");
+    let lines: Vec<_> = text.lines().collect();
+    assert!(lines[0].ends_with("\"record\":{\"password\":\"(hidden)\",\"x\":1}}"), "{text}");
+    assert!(lines[1].contains("\"record\":{\"redacted\":true,\"bytes\":19,"), "{text}");
+}

@@ -173,3 +173,51 @@ fn what_an_output_does_not_take_becomes_a_stub() {
         }
     }
 }
+
+/// Rejects without credentials, and with the headers of Kafka's own dead-letter queues.
+#[test]
+fn rejects_can_be_redacted_and_carry_more_headers() {
+    let Some(brokers) = brokers() else { return };
+    make(brokers, &[("veiled", &[]), ("veiled.accepted", &[]), ("veiled.rejected", &[])]);
+    let dir = TempDir::new("kafka-redact");
+    let producer: BaseProducer = client(brokers).create().unwrap();
+    let own = rdkafka::message::OwnedHeaders::new()
+        .insert(rdkafka::message::Header { key: "own", value: Some("kept") });
+    for payload in [r#"{"password" : "s3cr3t", "x":1}"#, r#"{"password":"s3cr3t"#] {
+        let record = BaseRecord::to("veiled").partition(0).key("k").payload(payload).headers(own.clone());
+        producer.send(record).unwrap();
+    }
+    producer.flush(WAIT).unwrap();
+    let (code, said) = run(
+        &dir,
+        brokers,
+        "topics = [\"veiled\"]\ngroup = \"veiled\"\nstart = \"beginning\"\nstop = \"end\"\n\
+         [rejected]\nredact = true\nheaders = \"full\"\n",
+    );
+    assert_eq!(code, Some(0), "{said}");
+    let consumer: BaseConsumer = client(brokers).create().unwrap();
+    let mut from = TopicPartitionList::new();
+    from.add_partition_offset("veiled.rejected", 0, Offset::Beginning).unwrap();
+    consumer.assign(&from).unwrap();
+    let mut payloads = Vec::new();
+    for offset in ["0", "1"] {
+        let message = consumer.poll(WAIT).expect("a record").unwrap();
+        assert_eq!(message.key(), Some(b"k".as_slice()));
+        payloads.push(String::from_utf8(message.payload().unwrap().to_vec()).unwrap());
+        let headers = message.headers().unwrap();
+        let header = |name: &str| {
+            let found = headers.iter().find(|header| header.key == name);
+            String::from_utf8_lossy(found.and_then(|found| found.value).unwrap_or_default()).into_owned()
+        };
+        assert_eq!(header("own"), "kept");
+        assert_eq!(header("__dlq.errors.topic"), "veiled");
+        assert_eq!(header("__dlq.errors.partition"), "0");
+        assert_eq!(header("__dlq.errors.offset"), offset);
+        assert_eq!(header("__dlq.errors.group"), "veiled");
+        assert!(
+            !header("__dlq.errors.message").is_empty() && header("tollgate.reject").contains("\"reason\"")
+        );
+    }
+    assert_eq!(payloads[0], r#"{"password" : "(hidden)", "x":1}"#);
+    assert!(payloads[1].starts_with(r#"{"redacted":true,"bytes":19,"sha256":""#), "{}", payloads[1]);
+}

@@ -90,7 +90,8 @@ fn run_pipeline(args: &BenchCore, machine: &Machine, dir: &Path) -> Result<Vec<P
         let source = FileSource::open(&inputs, &config, &rules, Some(START), ReadFailures::default(), &stop)?;
         let nowhere = Target::from_argument(Path::new("/dev/null"));
         let sink = FileSink::create(Some(&nowhere), Some(&nowhere), source.names())?;
-        let (meters, state) = (Meters::default(), Mutex::new(State::new(Settings::of(&config))?));
+        let (meters, state) =
+            (Meters::default(), Mutex::new(State::new(Settings::of(&config))?.following_order()));
         let editions = Editions::from(rules);
         let setup = Setup {
             rules: &editions,

@@ -37,6 +37,8 @@ impl RecordTime {
 pub struct Message {
     raw: NonNull<sys::rd_kafka_message_t>,
     held: &'static Held,
+    /// What is sent on in place of its payload.
+    instead: Option<Box<[u8]>>,
 }
 
 // SAFETY: a message is a plain object with one owner; librdkafka allows any thread to read and destroy it. It is not
@@ -51,7 +53,7 @@ impl Message {
     /// destroys it.
     pub(crate) unsafe fn from_raw(raw: NonNull<sys::rd_kafka_message_t>, held: &'static Held) -> Self {
         held.take();
-        Self { raw, held }
+        Self { raw, held, instead: None }
     }
 
     fn field<T>(&self, read: impl FnOnce(*const sys::rd_kafka_message_t) -> T) -> T {
@@ -176,8 +178,16 @@ impl Message {
         if code == 0 { NonNull::new(headers).map(Headers) } else { None }
     }
 
-    /// Pointer and length of the payload, as C wants them; null and 0 for a tombstone.
+    /// Sends other bytes on than those that were received.
+    pub fn replace_payload(&mut self, payload: Box<[u8]>) {
+        self.instead = Some(payload);
+    }
+
+    /// Pointer and length of the payload that is sent on, as C wants them; null and 0 for a tombstone.
     pub(crate) fn raw_payload(&self) -> (*mut c_void, usize) {
+        if let Some(instead) = &self.instead {
+            return (instead.as_ptr().cast_mut().cast(), instead.len());
+        }
         // SAFETY: ours and alive.
         self.field(|raw| unsafe { ((*raw).payload, (*raw).len) })
     }

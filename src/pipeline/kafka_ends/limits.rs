@@ -8,8 +8,9 @@ use std::time::Duration;
 use crate::config::Config;
 use crate::kafka::{Admin, KafkaError, Measure, Message, TopicIndex, TopicLimits};
 
-/// LIMIT: bytes of the header that a reject gets, as they are reckoned here.
-const NOTE_BYTES: usize = 768;
+/// LIMIT: headers that a reject gets, and their bytes, as they are reckoned here.
+const NOTE_HEADERS: usize = 6;
+const NOTE_BYTES: usize = 1536;
 
 /// The limits by input topic, in the order of the configuration.
 #[derive(Debug, Default)]
@@ -59,7 +60,7 @@ impl Limits {
         let mut record = Measure {
             payload_bytes: message.payload().map_or(0, <[u8]>::len),
             key_bytes: message.key().map(<[u8]>::len),
-            headers: usize::from(!is_accept),
+            headers: if is_accept { 0 } else { NOTE_HEADERS },
             header_bytes: if is_accept { 0 } else { NOTE_BYTES },
             time_ms: limits.times.and_then(|_| message.time().millis()),
         };

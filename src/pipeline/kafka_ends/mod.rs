@@ -118,7 +118,7 @@ pub fn connect(
     let is_transactional = kafka.delivery == DeliveryChoice::ExactlyOnce;
     let journals = JournalTopics::connect(&ClientSettings::from_config(config)?)?;
     let make = producers(&shared, transactional_id(config)?, limits.batch_bytes_max());
-    let outputs = Outputs::look_up(kafka, make, &journals, LOOK_UP_WAIT)?;
+    let outputs = Outputs::look_up(config, make, &journals, LOOK_UP_WAIT)?;
 
     let progress = Arc::new(Progress::new(limits, Arc::clone(status)));
     let pace = Pace::new(millis(kafka.latency_goal_ms), u64::from(kafka.transaction_records_max));

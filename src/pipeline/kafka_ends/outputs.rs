@@ -8,18 +8,24 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use crate::config;
-use crate::credentials::digest::sha256;
+use crate::config::{self, Config, RejectHeaders};
+use crate::credentials::digest::{hex, sha256};
 use crate::judge::Rules;
 use crate::kafka::journal::{self, JournalTopics};
 use crate::kafka::{Cluster, Fault, KafkaError, Message, Producer, Record, TopicHandle};
 use crate::verdict::Reason;
 
 use super::super::batch::Outcome;
-use super::super::route;
+use super::super::route::{self, redact};
 
 /// The header of rejected records.
 const REJECT_HEADER: &str = "tollgate.reject";
+/// Headers that dead-letter queues of Kafka itself have.
+const TOPIC_HEADER: &str = "__dlq.errors.topic";
+const PARTITION_HEADER: &str = "__dlq.errors.partition";
+const OFFSET_HEADER: &str = "__dlq.errors.offset";
+const GROUP_HEADER: &str = "__dlq.errors.group";
+const MESSAGE_HEADER: &str = "__dlq.errors.message";
 /// LIMIT: a stub keeps the record's key up to this size, since a topic that is compacted needs one.
 const STUB_KEY_BYTES_MAX: usize = 4096;
 /// How long the producer may take to close.
@@ -60,6 +66,9 @@ pub(super) struct Outputs {
     by_topic: Vec<Output>,
     /// Records go by their key, instead of keeping their partition.
     by_key: bool,
+    group: String,
+    /// What rejected records carry.
+    form: config::Rejected,
     note: Vec<u8>,
 }
 
@@ -74,11 +83,12 @@ impl Outputs {
     /// Looks the topics up; one that does not exist is an error now, not when its first record comes. Only journals are
     /// made where they are missing.
     pub(super) fn look_up(
-        kafka: &config::Kafka,
+        config: &Config,
         make: Make,
         journals: &JournalTopics,
         wait: Duration,
     ) -> Result<Self, KafkaError> {
+        let kafka = &config.kafka;
         let mut producer = make()?;
         let cluster = producer.cluster()?;
         let mut by_topic = Vec::new();
@@ -101,7 +111,8 @@ impl Outputs {
             by_topic.push(Output { input: input.clone(), accepted, rejected, journal });
         }
         let by_key = kafka.partition == config::PartitionChoice::Key;
-        Ok(Self { make, producer: Some(producer), by_topic, by_key, note: Vec::new() })
+        let (group, form) = (kafka.group.clone(), config.rejected.clone());
+        Ok(Self { make, producer: Some(producer), by_topic, by_key, group, form, note: Vec::new() })
     }
 
     /// The producer.
@@ -118,11 +129,11 @@ impl Outputs {
     pub(super) fn send(
         &mut self,
         input: usize,
-        message: Message,
+        mut message: Message,
         decided: &Decided<'_>,
         tag: u64,
     ) -> Result<(), (Fault, Message)> {
-        let Self { producer: Some(producer), by_topic, by_key, note, .. } = self else {
+        let Self { producer: Some(producer), by_topic, by_key, group, form, note, .. } = self else {
             return Err((Fault::closed(), message));
         };
         let Some(output) = by_topic.get(input) else {
@@ -140,9 +151,29 @@ impl Outputs {
         if verdict.reason == Some(Reason::Undeliverable) {
             return send_stub(producer, to, note, &message, tag).map_err(|fault| (fault, message));
         }
-        let extra = (!note.is_empty()).then_some((REJECT_HEADER, note.as_slice()));
         let target = (!*by_key).then(|| to.partition(partition));
-        producer.produce(to.topic, target, message, extra, tag)
+        let Some(reason) = verdict.reason else {
+            return producer.produce(to.topic, target, message, None, tag);
+        };
+        if form.redact
+            && let Some(redacted) = redact(message.payload().unwrap_or_default(), verdict, decided.rules)
+        {
+            message.replace_payload(redacted.into());
+        }
+        let note = (REJECT_HEADER, note.as_slice());
+        if form.headers == RejectHeaders::Note {
+            return producer.produce(to.topic, target, message, Some(note), tag);
+        }
+        let (partition, offset) = (partition.to_string(), offset.to_string());
+        let headers = [
+            note,
+            (TOPIC_HEADER, output.input.as_bytes()),
+            (PARTITION_HEADER, partition.as_bytes()),
+            (OFFSET_HEADER, offset.as_bytes()),
+            (GROUP_HEADER, group.as_bytes()),
+            (MESSAGE_HEADER, reason.text().as_bytes()),
+        ];
+        producer.produce(to.topic, target, message, headers, tag)
     }
 
     /// Writes one record of the journal.
@@ -229,12 +260,8 @@ fn send_stub(
     let payload = message.payload().unwrap_or_default();
     let mut stub = b"{\"tollgate\":".to_vec();
     stub.extend_from_slice(note);
-    stub.extend_from_slice(b",\"sha256\":\"");
-    for byte in sha256(&[payload]) {
-        // Writing to memory cannot fail.
-        let _ = write!(stub, "{byte:02x}");
-    }
-    let _ = write!(stub, "\",\"bytes\":{}}}", payload.len());
+    // Writing to memory cannot fail.
+    let _ = write!(stub, ",\"sha256\":\"{}\",\"bytes\":{}}}", hex(&sha256(&[payload])), payload.len());
     let record = Record {
         payload: Some(stub.into()),
         key: message.key().filter(|key| key.len() <= STUB_KEY_BYTES_MAX),

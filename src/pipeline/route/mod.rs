@@ -1,4 +1,9 @@
-//! What a reject carries: the compact JSON note of the `tollgate.reject` header and of rejected lines in files.
+//! What a reject carries: the compact JSON note of the `tollgate.reject` header and of rejected lines in files, and
+//! its payload, or what may be passed on of it.
+
+mod redact;
+
+pub(super) use redact::{is_json, redact};
 
 use crate::judge::Rules;
 use crate::verdict::Verdict;
