@@ -104,8 +104,7 @@ fn rejects(report: &Report, findings: &mut Vec<Finding>) {
         findings.push(finding);
     }
     for row in &report.warnings {
-        let title =
-            format!("{} records accepted that break a rule of sequence: {}", grouped(row.count), row.text);
+        let title = format!("{} records accepted with a warning: {}", grouped(row.count), row.text);
         let mut finding = finding(report, "warnings", Severity::Low, row.count, title, &row.hint);
         finding.reason = Some(row.reason.clone());
         finding.examples.clone_from(&row.examples);

@@ -53,6 +53,7 @@ pub fn settings(config: &Config) -> Settings {
         &mut settings.agh_lifecycle,
         &mut settings.alfred_correlation,
         &mut settings.bluelabel_retries,
+        &mut settings.humaninloop_sequence,
     ] {
         if *mode == Mode::Off {
             *mode = Mode::Warn;

@@ -126,7 +126,8 @@ impl Places {
         }
         let full = shard.is_full();
         let found = shard.slot_of(tag);
-        let at = found.unwrap_or(home_of(tag) & shard.slots.len().saturating_sub(1));
+        let home = shard.home_of(tag);
+        let at = found.unwrap_or(home);
         let Some(slot) = shard.slots.get_mut(at) else { return };
         if slot.is_empty() && !full {
             shard.used += 1;
@@ -134,7 +135,6 @@ impl Places {
         } else if slot.is_empty() || slot.tag != tag {
             // The one at home goes, whichever it is.
             self.forgotten += 1;
-            let home = home_of(tag) & (shard.slots.len() - 1);
             if let Some(slot) = shard.slots.get_mut(home) {
                 shard.used += usize::from(slot.is_empty());
                 *slot = Slot::new(tag, place);
@@ -151,14 +151,22 @@ impl Shard {
 
     /// The slot of a tag, or the first empty one on its way.
     fn slot_of(&self, tag: [u16; 3]) -> Option<usize> {
-        let mask = self.slots.len().checked_sub(1)?;
-        (0..PROBES_MAX.min(self.slots.len()))
-            .map(|step| (home_of(tag) + step) & mask)
+        let (home, len) = (self.home_of(tag), self.slots.len());
+        (home..len)
+            .chain(0..home)
+            .take(PROBES_MAX)
             .find(|slot| self.slots.get(*slot).is_none_or(|slot| slot.is_empty() || slot.tag == tag))
     }
 
+    /// Where the way of a tag begins.
+    fn home_of(&self, [a, b, _]: [u16; 3]) -> usize {
+        let part = u64::from(a) | u64::from(b) << 16;
+        ((part * self.slots.len() as u64) >> 32) as usize
+    }
+
+    /// By a quarter, so that little stands empty.
     fn grow(&mut self) {
-        let slots = (self.slots.len() * 2).max(SHARD_SLOTS_MIN);
+        let slots = (self.slots.len() + self.slots.len() / 4).clamp(SHARD_SLOTS_MIN, SHARD_SLOTS_MAX);
         let old = std::mem::replace(&mut self.slots, vec![Slot::default(); slots]);
         for slot in old.into_iter().filter(|slot| !slot.is_empty()) {
             if let Some(at) = self.slot_of(slot.tag)
@@ -169,10 +177,6 @@ impl Shard {
         }
         self.used = self.slots.iter().filter(|slot| !slot.is_empty()).count();
     }
-}
-
-fn home_of([a, b, _]: [u16; 3]) -> usize {
-    usize::from(a) | usize::from(b) << 16
 }
 
 /// Shard and tag. Identities are parts of SHA-256, so any of their bits will do.

@@ -42,7 +42,7 @@ pub struct Report {
     pub formats: Vec<FormatRow>,
     /// Rejected records by reason, the most frequent first.
     pub reasons: Vec<ReasonRow>,
-    /// Accepted records that break a rule of sequence which the profile does not enforce.
+    /// Accepted records that break a rule which only warns, or one of sequence that the profile does not enforce.
     pub warnings: Vec<ReasonRow>,
     /// By sender.
     pub senders: Table,
@@ -152,7 +152,7 @@ pub struct Totals {
     pub rejected: u64,
     /// Accepted ones to which a rule applies that could not be checked.
     pub unchecked: u64,
-    /// Accepted ones that break a rule of sequence which is not enforced.
+    /// Accepted ones that break a rule which is not enforced.
     pub warned: u64,
     /// Accepted ones that change nothing.
     pub without_effect: u64,

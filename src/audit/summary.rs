@@ -16,10 +16,11 @@ use super::table;
 use super::tally::{COLUMN, Counts, RejectCounts, SenderCounts, Tallies};
 use crate::clock::Timestamp;
 use crate::credentials::digest::hex;
+use crate::kafka::Stretch;
 use crate::pipeline::batch::Partition;
 use crate::pipeline::file_ends::FileDone;
 use crate::state::State;
-use crate::state::ledger::Entry;
+use crate::state::ledger::{Entry, Kind};
 use crate::verdict::{Reason, Step};
 
 /// LIMIT: places of open work and unanswered requests that are listed; changes of members.
@@ -34,6 +35,8 @@ pub struct Context {
     pub rules: RulesUsed,
     /// What became of each file.
     pub files: Vec<FileDone>,
+    /// What was to be read of each partition.
+    pub stretches: Vec<Stretch>,
     /// This run.
     pub run: Run,
 }
@@ -41,7 +44,7 @@ pub struct Context {
 /// Makes the report.
 #[must_use]
 pub fn report(tallies: &mut Tallies, state: &State, context: Context) -> Report {
-    let inputs = inputs(tallies, &context.files);
+    let inputs = with_stretches(inputs(tallies, &context.files), &context.stretches);
     let repeats = repeats(tallies);
     let tallies = &*tallies;
     let mut report = Report {
@@ -126,6 +129,32 @@ fn inputs(tallies: &Tallies, files: &[FileDone]) -> Vec<Input> {
         input.sha256 = done.totals.stored.map(|stored| hex(&stored.sha256));
     }
     inputs
+}
+
+/// The partitions in the order of what was asked for, those without a record among them.
+fn with_stretches(mut inputs: Vec<Input>, stretches: &[Stretch]) -> Vec<Input> {
+    let (chain, sha256) = super::evidence::Chain::new(true).finish();
+    let ordered = stretches.iter().map(|stretch| {
+        let name = super::tally::partition_name(&stretch.topic, stretch.partition);
+        if let Some(at) = inputs.iter().position(|input| input.name == name) {
+            return inputs.swap_remove(at);
+        }
+        let first = stretch.from.max(0).cast_unsigned();
+        Input {
+            name,
+            kind: "partition".to_owned(),
+            bytes: 0,
+            sha256: sha256.clone(),
+            first,
+            last: first,
+            records: 0,
+            rejected: 0,
+            chain: chain.clone(),
+            error: None,
+        }
+    });
+    let ordered: Vec<Input> = ordered.collect();
+    ordered.into_iter().chain(inputs).collect()
 }
 
 fn totals(tallies: &Tallies) -> Totals {
@@ -378,14 +407,10 @@ fn sequences(tallies: &Tallies, state: &State) -> Sequences {
         reasons.iter().map(count).sum()
     };
     let progress = state.ledger().progress();
-    let places = |wanted: fn(&Entry) -> bool| -> Vec<String> {
-        let mut places: Vec<Place> = state
-            .ledger()
-            .shelf()
-            .iter()
-            .filter(|(_, (entry, _))| wanted(entry))
-            .filter_map(|((_, identity), _)| tallies.places.find(identity))
-            .collect();
+    let places = |kind: Kind, wanted: fn(&Entry) -> bool| -> Vec<String> {
+        let entries = state.ledger().shelf().of(kind).filter(|(_, entry)| wanted(entry));
+        let mut places: Vec<Place> =
+            entries.filter_map(|(identity, _)| tallies.places.find(identity)).collect();
         places.sort_unstable();
         places.into_iter().take(OPEN_MAX).map(|place| tallies.place(place)).collect()
     };
@@ -397,8 +422,14 @@ fn sequences(tallies: &Tallies, state: &State) -> Sequences {
         work_closed: progress.work_closed,
         requests: progress.requests,
         answered: progress.answered,
-        open_work: places(|entry| matches!(entry, Entry::AghWork(work) if !work.state.is_terminal())),
-        unanswered: places(|entry| matches!(entry, Entry::AlfredRequest(request) if !request.answered)),
+        open_work: places(
+            Kind::AghWork,
+            |entry| matches!(entry, Entry::AghWork(work) if !work.state.is_terminal()),
+        ),
+        unanswered: places(
+            Kind::AlfredRequest,
+            |entry| matches!(entry, Entry::AlfredRequest(request) if !request.answered),
+        ),
     }
 }
 

@@ -268,10 +268,8 @@ impl Tallies {
                     (names.get(batch.partition.0 as usize).cloned().unwrap_or_else(|| "?".into()), false)
                 }
                 payloads => {
-                    let name = payloads.messages().first().map(|message| {
-                        let topic = super::shown::shown(&message.topic(), NAME_CHARS_MAX);
-                        format!("{topic}/{}", message.partition())
-                    });
+                    let first = payloads.messages().first();
+                    let name = first.map(|message| partition_name(&message.topic(), message.partition()));
                     (name.unwrap_or_default().into(), true)
                 }
             };
@@ -454,6 +452,11 @@ pub const COLUMN: char = '\u{1f}';
 
 pub(super) fn joined(columns: &[&str]) -> Box<str> {
     columns.join(&COLUMN.to_string()).into_boxed_str()
+}
+
+/// A partition as people read it.
+pub(super) fn partition_name(topic: &str, partition: i32) -> String {
+    format!("{}/{partition}", super::shown::shown(topic, NAME_CHARS_MAX))
 }
 
 fn position(payloads: &Payloads, index: usize) -> u64 {

@@ -118,19 +118,22 @@ fn audit(
     }
     let (started, began) = (clock::wall(), Instant::now());
     let plant = Plant { config: &config, rules, state: &state, stop: &stop, count: &count };
+    let mut stretches = Vec::new();
     let tallies = match &task.inputs {
         Inputs::Files(paths) => {
             let inputs: Vec<_> = paths.iter().map(|path| Input::from_argument(path)).collect();
             let source = FileSource::open(&inputs, &config, rules, task.as_of, failures.clone(), &stop)?;
             let split = split(args, source.paths(), source.names(), config.rejected.redact)?;
-            let (names, total) = (source.names(), audit_progress::stored_bytes(source.paths()));
+            let (names, goal) = (source.names(), audit_progress::Goal::stored(source.paths()));
             let source = source.with_digests(BytesRead::clone(&count), done.clone());
-            drive(&plant, Sampled::new(source, task.sample_one_in), split, &names, total)?
+            drive(&plant, Sampled::new(source, task.sample_one_in), split, &names, goal)?
         }
         Inputs::Ranges(ranges) => {
             let split = split(args, &[], Vec::new(), config.rejected.redact)?;
             let (source, connection) = RangeSource::open(&config, rules, ranges, task.as_of)?;
-            let driven = drive(&plant, Sampled::new(source, task.sample_one_in), split, &[], None);
+            stretches = connection.stretches().to_vec();
+            let goal = Some(audit_progress::Goal::read(&stretches)).filter(|_| task.sample_one_in == 1);
+            let driven = drive(&plant, Sampled::new(source, task.sample_one_in), split, &[], goal);
             // An error of the run tells more than one of closing what it left.
             let closed = connection.close();
             let tallies = driven?;
@@ -143,6 +146,7 @@ fn audit(
         scope: scope(&stop, task, continued, &failures),
         rules: rules_used(&config, rules, task),
         files: done.take(),
+        stretches,
         run: Run {
             started: started.to_rfc3339(),
             seconds: (began.elapsed().as_secs_f64() * 1e3).round() / 1e3,
@@ -169,7 +173,7 @@ fn drive<S: pipeline::Source>(
     source: S,
     split: Option<FileSink>,
     names: &[String],
-    bytes_total: Option<u64>,
+    goal: Option<audit_progress::Goal>,
 ) -> Result<SharedTallies, Failure> {
     let Plant { config, rules, state, stop, count } = plant;
     let tallies = Arc::new(Mutex::new(Tallies::new(Arc::clone(rules), names)));
@@ -179,7 +183,7 @@ fn drive<S: pipeline::Source>(
     let setup = Setup { rules: &editions, state, pipeline: &config.pipeline, stop, meters: &meters };
     let ended = Stop::default();
     std::thread::scope(|scope| {
-        scope.spawn(|| audit_progress::show(&meters, count, bytes_total, &ended));
+        scope.spawn(|| audit_progress::show(&meters, count, goal, &ended));
         let summary = pipeline::run(&setup, source, sink, |_| {});
         ended.ask();
         summary

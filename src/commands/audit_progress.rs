@@ -9,6 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::report::{bytes, grouped};
 use crate::files::BytesRead;
+use crate::kafka::Stretch;
 use crate::pipeline::Meters;
 use crate::pipeline::stop::Stop;
 
@@ -16,28 +17,56 @@ use crate::pipeline::stop::Stop;
 const BAR_EVERY: Duration = Duration::from_millis(100);
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-/// The bytes of all files as they are stored; `None` if one of them has no known length.
-pub(super) fn stored_bytes(paths: &[PathBuf]) -> Option<u64> {
-    paths
-        .iter()
-        .map(|path| std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|file| file.len()))
-        .sum()
+/// What an audit has to get through.
+#[derive(Clone, Copy)]
+pub(super) enum Goal {
+    /// Bytes, as they are stored.
+    Bytes(u64),
+    /// Offsets of partitions; some may have no record.
+    Offsets(u64),
+}
+
+impl Goal {
+    /// All files; `None` if one of them has no known length.
+    pub(super) fn stored(paths: &[PathBuf]) -> Option<Self> {
+        let length = |path: &PathBuf| std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
+        paths.iter().map(|path| length(path).map(|file| file.len())).sum::<Option<u64>>().map(Self::Bytes)
+    }
+
+    /// What is read of each partition.
+    pub(super) fn read(stretches: &[Stretch]) -> Self {
+        Self::Offsets(stretches.iter().map(|stretch| stretch.until.abs_diff(stretch.from)).sum())
+    }
+
+    /// How far it is, and how far it has to get.
+    fn reached(self, records: u64, bytes: u64) -> (u64, u64) {
+        match self {
+            Self::Bytes(total) => (bytes, total),
+            Self::Offsets(total) => (records, total),
+        }
+    }
 }
 
 /// Shows progress until the audit has ended.
-pub(super) fn show(meters: &Meters, count: &BytesRead, bytes_total: Option<u64>, ended: &Stop) {
+pub(super) fn show(meters: &Meters, count: &BytesRead, goal: Option<Goal>, ended: &Stop) {
     let is_terminal = std::io::stderr().is_terminal();
-    let bar = is_terminal.then(|| new_bar(bytes_total));
+    let bar = is_terminal.then(|| new_bar(goal));
     let (began, mut line_at) = (Instant::now(), Instant::now() + LINE_EVERY);
     while !ended.is_asked() {
         std::thread::sleep(BAR_EVERY);
-        let (records, read) = (meters.records.load(Ordering::Relaxed), count.load(Ordering::Relaxed));
+        let (records, payloads) =
+            (meters.records.load(Ordering::Relaxed), meters.bytes.load(Ordering::Relaxed));
+        let read = match goal {
+            Some(Goal::Offsets(_)) => payloads,
+            _ => count.load(Ordering::Relaxed),
+        };
+        let reached = goal.map(|goal| goal.reached(records, read));
         if let Some(bar) = &bar {
-            bar.set_position(read);
-            bar.set_message(format!("{} records", grouped(records)));
+            bar.set_position(reached.map_or(read, |(reached, _)| reached));
+            bar.set_message(shown(records, read, began.elapsed()));
         } else if Instant::now() >= line_at {
             line_at += LINE_EVERY;
-            tracing::info!("{}", line(records, read, bytes_total, began.elapsed()));
+            tracing::info!("{}", line(shown(records, read, began.elapsed()), reached, began.elapsed()));
         }
     }
     if let Some(bar) = bar {
@@ -45,25 +74,44 @@ pub(super) fn show(meters: &Meters, count: &BytesRead, bytes_total: Option<u64>,
     }
 }
 
-fn new_bar(bytes_total: Option<u64>) -> ProgressBar {
-    let template = if bytes_total.is_some() {
-        "{bar:30} {percent} %  {bytes}/{total_bytes}, {bytes_per_sec}, {msg}, {eta} left"
-    } else {
-        "{spinner} {bytes}, {bytes_per_sec}, {msg}"
-    };
+fn new_bar(goal: Option<Goal>) -> ProgressBar {
+    let template =
+        if goal.is_some() { "{percent:>3} % {wide_bar} {msg}, {eta} left" } else { "{spinner} {msg}" };
     let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    bytes_total.map_or_else(ProgressBar::new_spinner, ProgressBar::new).with_style(style)
+    let total = goal.map(|goal| goal.reached(0, 0).1);
+    total.map_or_else(ProgressBar::new_spinner, ProgressBar::new).with_style(style)
 }
 
-/// Rate, share done and time left, in words.
-fn line(records: u64, read: u64, bytes_total: Option<u64>, elapsed: Duration) -> String {
-    let seconds = elapsed.as_secs_f64().max(1e-3);
-    let rate = grouped((records as f64 / seconds) as u64);
-    let mut line = format!("{} records, {}, {rate} records/s", grouped(records), bytes(read as f64));
-    if let Some(total) = bytes_total.filter(|total| *total > 0) {
-        let share = read as f64 / total as f64;
-        let left = seconds * (1.0 - share).max(0.0) / share.max(1e-6);
-        line.push_str(&format!(", {:.0} % done, about {left:.0} s left", share * 100.0));
+/// What was read, and how fast.
+fn shown(records: u64, read: u64, elapsed: Duration) -> String {
+    let rate = grouped((records as f64 / elapsed.as_secs_f64().max(1e-3)) as u64);
+    format!("{} records, {}, {rate} records/s", grouped(records), bytes(read as f64))
+}
+
+/// The same with share done and time left, in words.
+fn line(mut shown: String, reached: Option<(u64, u64)>, elapsed: Duration) -> String {
+    if let Some((reached, total)) = reached.filter(|(_, total)| *total > 0) {
+        let share = reached as f64 / total as f64;
+        let left = elapsed.as_secs_f64() * (1.0 - share).max(0.0) / share.max(1e-6);
+        shown.push_str(&format!(", {:.0} % done, about {left:.0} s left", share * 100.0));
     }
-    line
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_measured_in_bytes_and_topics_in_offsets() {
+        let stretch = |from, until| Stretch { topic: "t".to_owned(), partition: 0, from, until };
+        let goal = Goal::read(&[stretch(10, 110), stretch(5, 5), stretch(0, 100)]);
+        let reached = goal.reached(50, 999_999);
+        assert_eq!(reached, (50, 200));
+        let said = line(String::new(), Some(reached), Duration::from_secs(10));
+        assert_eq!(said, ", 25 % done, about 30 s left");
+        assert_eq!(Goal::Bytes(400).reached(7, 100), (100, 400));
+        assert_eq!(line("x".to_owned(), Some((0, 0)), Duration::from_secs(1)), "x", "nothing to read");
+        assert!(Goal::stored(&[PathBuf::from("/no/such/file")]).is_none());
+    }
 }

@@ -255,7 +255,8 @@ sections! {
     /// The ledger: where work stands that several messages belong to.
     ledger Ledger {
         /// Most entries (work, messages that may be parents, open requests, retries); then the oldest are given up.
-        entries_max: u32 = 1_000_000, "1 to 1000000000", |entries| (1..=1_000_000_000).contains(entries);
+        /// Each takes 30 to 105 bytes of memory.
+        entries_max: u32 = 4_000_000, "1 to 1000000000", |entries| (1..=1_000_000_000).contains(entries);
     }
     /// What rejected records carry, in topics and in files.
     rejected Rejected {

@@ -42,6 +42,13 @@ pub enum Lifecycle {
         /// The retry count; absent is 0.
         retry_count: u64,
     },
+    /// humaninloop: an input of one iteration.
+    Humaninloop {
+        /// The record's key, feature and workflow.
+        run: Identity,
+        /// Which iteration.
+        iteration: u32,
+    },
 }
 
 /// What a message of agh does to its work.

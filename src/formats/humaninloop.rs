@@ -138,8 +138,22 @@ impl BuiltIn for Input {
     }
 
     fn facts(&self, record: &Record<'_>, scratch: &mut Scratch) -> Facts {
-        self.identities.facts(record, scratch)
+        Facts { lifecycle: iteration_of(record), ..self.identities.facts(record, scratch) }
     }
+}
+
+/// The iteration that an input belongs to, unless its feature has no name yet.
+fn iteration_of(record: &Record<'_>) -> Lifecycle {
+    let iteration = record.node(ITERATION).and_then(|at| record.number_at(at));
+    let Some(iteration) = iteration.filter(|number| (1.0..=f64::from(u32::MAX)).contains(number)) else {
+        return Lifecycle::None;
+    };
+    let (Some(feature), Some(workflow)) = (record.text(FEATURE), record.text(WORKFLOW)) else {
+        return Lifecycle::None;
+    };
+    let key = record.key.unwrap_or_default();
+    let run = digest::identity(&[b"humaninloop-run", key, feature.as_bytes(), workflow.as_bytes()]);
+    Lifecycle::Humaninloop { run, iteration: iteration as u32 }
 }
 
 impl BuiltIn for Output {

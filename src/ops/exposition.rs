@@ -148,7 +148,7 @@ impl<'a> Moment<'a> {
             Id::Envelopes | Id::Rejects => self.verdicts(id),
             Id::PayloadBytes => one(&meters.bytes),
             Id::Unchecked => one(&meters.unchecked),
-            Id::Warned => one(&state.warned),
+            Id::Warned => one(&meters.warned),
             Id::Ignored => one(&state.ignored),
             Id::EndToEndSeconds | Id::StageSeconds => self.stages(id),
             Id::GateBusySeconds => {

@@ -250,6 +250,7 @@ pub(super) fn decide(
 
 fn count(batch: &Batch, tally: &mut Tally, meters: &Meters) {
     let (bytes, rejected, unchecked) = (tally.bytes, tally.rejected(), tally.unchecked);
+    let warned = tally.warned;
     for (index, outcome) in batch.outcomes.iter().enumerate() {
         let bytes = match batch.payloads.payload(index) {
             Payload::Bytes(bytes) => bytes.len(),
@@ -260,4 +261,5 @@ fn count(batch: &Batch, tally: &mut Tally, meters: &Meters) {
     }
     meters.add(batch.outcomes.len() as u64, tally.bytes - bytes, tally.rejected() - rejected);
     meters.unchecked.fetch_add(tally.unchecked - unchecked, Ordering::Relaxed);
+    meters.warned.fetch_add(tally.warned - warned, Ordering::Relaxed);
 }

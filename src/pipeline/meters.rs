@@ -41,6 +41,8 @@ pub struct Meters {
     pub rejected: AtomicU64,
     /// Those of them that were accepted, and to which a rule applied that could not be checked.
     pub unchecked: AtomicU64,
+    /// Accepted records that broke a rule which only warns, with or without regard to what was seen before.
+    pub warned: AtomicU64,
     /// By format (the last row: none) and reason (the first column: accepted).
     verdicts: Box<[AtomicU64]>,
     /// Nanoseconds that the gate worked.
@@ -69,8 +71,6 @@ pub struct StateMeters {
     pub window_bytes: AtomicU64,
     /// Entries of the ledger.
     pub ledger_entries: AtomicU64,
-    /// Records that broke a rule which only warns.
-    pub warned: AtomicU64,
     /// Records that were accepted and changed nothing.
     pub ignored: AtomicU64,
     /// Records that asked to be remembered for longer than anything is.
@@ -90,6 +90,7 @@ impl Default for Meters {
             bytes: AtomicU64::default(),
             rejected: AtomicU64::default(),
             unchecked: AtomicU64::default(),
+            warned: AtomicU64::default(),
             verdicts: (0..(FORMATS_MAX + 1) * COLUMNS).map(|_| AtomicU64::default()).collect(),
             gate_busy_ns: AtomicU64::default(),
             inflight_records: AtomicU64::default(),
@@ -143,7 +144,6 @@ impl Meters {
         put(&self.state.window_ids, state.window().table().len() as u64);
         put(&self.state.window_bytes, state.window().table().bytes() as u64);
         put(&self.state.ledger_entries, state.ledger().shelf().len() as u64);
-        put(&self.state.warned, notes.warned);
         put(&self.state.ignored, notes.ignored);
         put(&self.state.capped, notes.capped);
         put(&self.state.ids_evicted, notes.ids_evicted);

@@ -8,7 +8,8 @@
 //! leave out what belongs to records that will come again. Version 1 had no distances: there the whole batch counts or
 //! does not. Entries are those of `encoding.rs`.
 
-use super::encoding::{Bytes, Told, write};
+use super::bytes::Bytes;
+use super::encoding::{Told, write};
 use super::window::Second;
 use super::{State, StateError};
 use crate::config::OnFull;

@@ -9,13 +9,16 @@
 //! are an error before anything of them is used; they never make a wrong state.
 
 use super::State;
-use super::ledger::{AghWork, Entry, EntryKey, Kind, OlympusWork, Request, WorkState};
+use super::bytes::Bytes;
+use super::ledger::{Entry, EntryKey, Kind, within};
 use super::window::{NoMemory, Second};
-use crate::clock::Timestamp;
 use crate::credentials::digest::{Identity, sha256};
 
 const MAGIC: &[u8; 4] = b"TGST";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+const VERSION_MIN: u8 = 1;
+/// A kind of entry that version 1 had: a message of olympus by its id alone, with its work beside it.
+const MESSAGE_OF_ANY_WORK: u8 = 2;
 const SNAPSHOT: u8 = 1;
 const CHECKSUM_BYTES: usize = 32;
 
@@ -26,7 +29,7 @@ pub enum StateError {
     #[error("not a whole, unchanged state of Tollgate (its checksum does not match)")]
     Damaged,
     /// Written by another version.
-    #[error("a state of version {found}, allowed: {VERSION}")]
+    #[error("a state of version {found}, allowed: {VERSION_MIN} to {VERSION}")]
     Version {
         /// Its version.
         found: u8,
@@ -71,7 +74,7 @@ impl State {
         if magic != *MAGIC || kind != SNAPSHOT {
             return Err(StateError::Damaged);
         }
-        if found != VERSION {
+        if !(VERSION_MIN..=VERSION).contains(&found) {
             return Err(StateError::Version { found });
         }
         let latest = bytes.second().ok_or(StateError::Damaged)?;
@@ -128,7 +131,7 @@ pub(super) fn write(out: &mut Vec<u8>, told: &Told) {
             out.extend_from_slice(&[3, *kind as u8]);
             out.extend_from_slice(identity);
             out.extend_from_slice(&expiry.to_le_bytes());
-            write_entry(out, entry);
+            entry.write(out);
         }
         Told::Entry((kind, identity), None) => {
             out.extend_from_slice(&[4, *kind as u8]);
@@ -137,119 +140,38 @@ pub(super) fn write(out: &mut Vec<u8>, told: &Told) {
     }
 }
 
-fn write_entry(out: &mut Vec<u8>, entry: &Entry) {
-    match entry {
-        Entry::OlympusWork(work) => {
-            let OlympusWork { assigned, cancelled, feedback, rounds, returned, tripped } = work;
-            out.extend_from_slice(&assigned.to_le_bytes());
-            out.extend_from_slice(&cancelled.to_le_bytes());
-            out.extend_from_slice(feedback);
-            out.extend_from_slice(&[*rounds, u8::from(*returned), u8::from(*tripped)]);
-        }
-        Entry::OlympusMessage { work, hops } => {
-            out.extend_from_slice(work);
-            out.push(hops.unwrap_or(u8::MAX));
-        }
-        Entry::AghWork(AghWork { container, initiator, target, state }) => {
-            out.extend([container, initiator, target].into_iter().flatten());
-            out.push(*state as u8);
-        }
-        Entry::AlfredRequest(request) => {
-            let Request { source, destination, intent, trace, sent, answered } = request;
-            out.extend([source, destination, intent].into_iter().flatten());
-            out.push(u8::from(trace.is_some()));
-            out.extend_from_slice(&trace.unwrap_or_default());
-            out.extend_from_slice(&sent.micros().to_le_bytes());
-            out.push(u8::from(*answered));
-        }
-        Entry::BluelabelMessage(retries) => out.extend_from_slice(&retries.to_le_bytes()),
-    }
-}
-
-/// Bytes that are read from the front; `None` wherever they do not make sense.
-pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
-
 impl Bytes<'_> {
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (head, rest) = self.0.split_first_chunk::<N>()?;
-        self.0 = rest;
-        Some(*head)
-    }
-
-    fn byte(&mut self) -> Option<u8> {
-        self.take::<1>().map(|[byte]| byte)
-    }
-
-    fn flag(&mut self) -> Option<bool> {
-        match self.byte()? {
-            0 => Some(false),
-            1 => Some(true),
-            _ => None,
-        }
-    }
-
-    pub(super) fn second(&mut self) -> Option<Second> {
-        self.take().map(u32::from_le_bytes)
-    }
-
     pub(super) fn told(&mut self) -> Option<Told> {
         Some(match self.byte()? {
             1 => Told::Id(self.take()?, Some((self.second()?, self.second()?))),
             2 => Told::Id(self.take()?, None),
-            3 => {
-                let key = (self.kind()?, self.take()?);
-                let expiry = self.second()?;
-                Told::Entry(key, Some((self.entry(key.0)?, expiry)))
-            }
-            4 => Told::Entry((self.kind()?, self.take()?), None),
+            3 => self.entry()?,
+            4 => self.removal()?,
             _ => return None,
         })
     }
 
-    fn kind(&mut self) -> Option<Kind> {
-        Some(match self.byte()? {
-            1 => Kind::OlympusWork,
-            2 => Kind::OlympusMessage,
-            3 => Kind::AghWork,
-            4 => Kind::AlfredRequest,
-            5 => Kind::BluelabelMessage,
-            _ => return None,
-        })
+    fn entry(&mut self) -> Option<Told> {
+        let (kind, identity, expiry) = (self.byte()?, self.take()?, self.second()?);
+        if kind == MESSAGE_OF_ANY_WORK {
+            let work = self.take()?;
+            let entry = Entry::read(Kind::OlympusMessage, self)?;
+            return Some(Told::Entry((Kind::OlympusMessage, within(work, identity)), Some((entry, expiry))));
+        }
+        let kind = kind_of(kind)?;
+        Some(Told::Entry((kind, identity), Some((Entry::read(kind, self)?, expiry))))
     }
 
-    fn entry(&mut self, kind: Kind) -> Option<Entry> {
-        Some(match kind {
-            Kind::OlympusWork => Entry::OlympusWork(OlympusWork {
-                assigned: self.take().map(u16::from_le_bytes)?,
-                cancelled: self.take().map(u16::from_le_bytes)?,
-                feedback: self.take()?,
-                rounds: self.byte()?,
-                returned: self.flag()?,
-                tripped: self.flag()?,
-            }),
-            Kind::OlympusMessage => Entry::OlympusMessage {
-                work: self.take()?,
-                hops: Some(self.byte()?).filter(|hops| *hops != u8::MAX),
-            },
-            Kind::AghWork => Entry::AghWork(AghWork {
-                container: self.take()?,
-                initiator: self.take()?,
-                target: self.take()?,
-                state: *WorkState::ALL.get(usize::from(self.byte()?))?,
-            }),
-            Kind::AlfredRequest => {
-                let (source, destination, intent) = (self.take()?, self.take()?, self.take()?);
-                let (has_trace, trace) = (self.flag()?, self.take()?);
-                Entry::AlfredRequest(Request {
-                    source,
-                    destination,
-                    intent,
-                    trace: has_trace.then_some(trace),
-                    sent: Timestamp::from_micros(self.take().map(i64::from_le_bytes)?),
-                    answered: self.flag()?,
-                })
-            }
-            Kind::BluelabelMessage => Entry::BluelabelMessage(self.take().map(u64::from_le_bytes)?),
-        })
+    fn removal(&mut self) -> Option<Told> {
+        // Of a message of any work the new name is unknown; what has the old one is nothing.
+        let kind = match self.byte()? {
+            MESSAGE_OF_ANY_WORK => Kind::OlympusMessage,
+            kind => kind_of(kind)?,
+        };
+        Some(Told::Entry((kind, self.take()?), None))
     }
+}
+
+fn kind_of(number: u8) -> Option<Kind> {
+    Kind::ALL.into_iter().find(|kind| *kind as u8 == number)
 }

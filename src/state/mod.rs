@@ -8,6 +8,7 @@
 //! that a copy in the same batch or in the next one is caught, and is tentative until the batch is committed: until
 //! then [`State::undo`] takes it back. State does no I/O and reads no clock; time comes with the records.
 
+mod bytes;
 mod changes;
 mod encoding;
 pub mod ledger;

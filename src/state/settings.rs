@@ -34,6 +34,8 @@ pub struct Settings {
     pub alfred_keep_s: u32,
     /// bluelabel: retries count up.
     pub bluelabel_retries: Mode,
+    /// humaninloop: iterations rise one by one.
+    pub humaninloop_sequence: Mode,
     /// The window.
     pub window: config::Window,
     /// LIMIT: entries of the ledger.
@@ -62,6 +64,11 @@ impl Settings {
             },
             alfred_keep_s: format.alfred.dedup_keep_s,
             bluelabel_retries: mode(format.bluelabel.retries, strict),
+            humaninloop_sequence: match format.humaninloop.sequence {
+                // There is no id of a run, so nothing is refused unless the user says so.
+                Enforcement::Auto if strict => Mode::Warn,
+                choice => mode(choice, false),
+            },
             window: config.window.clone(),
             ledger_entries_max: config.ledger.entries_max as usize,
         }

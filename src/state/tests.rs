@@ -439,12 +439,53 @@ fn copies_are_caught_in_the_same_batch_and_in_the_next_and_across_partitions() {
 fn another_version_is_refused_by_its_number() {
     let mut state = State::new(strict(window_of(OnFull::Stop, 60))).unwrap();
     let mut bytes = state.snapshot();
-    for found in [0, 2, 255] {
+    for found in [0, 3, 255] {
         bytes.truncate(bytes.len() - 32);
         bytes[4] = found;
         let checksum = crate::credentials::digest::sha256(&[&bytes]);
         bytes.extend_from_slice(&checksum);
         assert_eq!(state.restore(&bytes), Err(StateError::Version { found }));
+    }
+}
+
+/// Version 1 kept messages of olympus under their ids alone, with their work beside them.
+#[test]
+fn a_snapshot_of_the_version_before_is_read() {
+    let (work, parent, now) = (id(1), id(2), 1_000_000);
+    let mut bytes = b"TGST\x01\x01".to_vec();
+    bytes.extend_from_slice(&[0; 8]);
+    bytes.extend_from_slice(&[3, 2]);
+    bytes.extend_from_slice(&parent);
+    bytes.extend_from_slice(&(now as u32 + 900).to_le_bytes());
+    bytes.extend_from_slice(&work);
+    bytes.push(0);
+    // A removal of that form is read, too; under what name the message is kept now it does not say.
+    bytes.extend_from_slice(&[4, 2]);
+    bytes.extend_from_slice(&id(3));
+    bytes.extend_from_slice(&crate::credentials::digest::sha256(&[&bytes]));
+    let child = |work: Identity, message: Identity| Facts {
+        lifecycle: Lifecycle::Olympus(olympus_watch(work, message, Some(parent))),
+        ..facts(u64::from(message[0]) + 50, 0, now, now + 900)
+    };
+    let mut state = State::new(strict(window_of(OnFull::Stop, 60))).unwrap();
+    state.restore(&bytes).unwrap();
+    assert_eq!(state.decide(&child(work, id(4))).unwrap().reason, None);
+    assert_eq!(state.decide(&child(id(9), id(5))).unwrap().reason, Some(Reason::BadParent));
+}
+
+fn olympus_watch(work: Identity, message: Identity, parent: Option<Identity>) -> OlympusMessage {
+    OlympusMessage {
+        work,
+        message,
+        parent,
+        source: 1,
+        target: 2,
+        evaluator: None,
+        by_tech_lead: true,
+        message_type: OlympusType::Watch,
+        cycle: None,
+        partial: false,
+        mac: None,
     }
 }
 

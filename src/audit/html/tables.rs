@@ -35,7 +35,7 @@ struct Shown<'a> {
 pub(super) fn all(out: &mut String, report: &Report) {
     formats(out, report);
     reasons(out, "reasons", "Rejected by reason", &report.reasons);
-    reasons(out, "warnings", "Accepted against a rule of sequence", &report.warnings);
+    reasons(out, "warnings", "Accepted with a warning", &report.warnings);
     keyed(out, "senders", "Senders", &["sender"], &report.senders);
     keyed(out, "pairs", "Sender and receiver", &["sender", "receiver"], &report.pairs);
     keyed(out, "subjects", "Type, intent or action", &["type or intent"], &report.subjects);
@@ -65,10 +65,9 @@ pub(super) fn all(out: &mut String, report: &Report) {
 fn formats(out: &mut String, report: &Report) {
     let most = report.formats.iter().map(|row| row.records).max().unwrap_or(1);
     let rows = report.formats.iter().map(|row| {
-        let name = if row.format == "-" { "not known".to_owned() } else { row.format.clone() };
         let share = row.rejected as f64 / row.records.max(1) as f64;
         vec![
-            Cell::Text(name),
+            Cell::Text(named(&row.format).to_owned()),
             Cell::Bar(row.records, most),
             Cell::Number(row.rejected),
             Cell::Percent(share),
@@ -82,11 +81,16 @@ fn formats(out: &mut String, report: &Report) {
     );
 }
 
+/// A format, or that there is none.
+fn named(format: &str) -> &str {
+    if format == "-" { "not known" } else { format }
+}
+
 fn reasons(out: &mut String, id: &str, title: &str, rows: &[ReasonRow]) {
     let most = rows.iter().map(|row| row.count).max().unwrap_or(1);
     let rows = rows.iter().map(|row| {
         let formats: Vec<String> =
-            row.formats.iter().map(|(format, count)| format!("{format} {}", grouped(*count))).collect();
+            row.formats.iter().map(|(name, count)| format!("{} {}", named(name), grouped(*count))).collect();
         vec![
             Cell::Text(row.reason.clone()),
             Cell::Text(row.text.clone()),

@@ -15,8 +15,10 @@ const KEEP_S_MAX: u32 = 7 * 86_400;
 pub(super) fn of(envelope: &Envelope<'_>, kind: Option<MessageKind>, knobs: &Agh) -> Facts {
     let text = |member| envelope.text(member).unwrap_or_default().as_bytes();
     let message = match knobs.dedup_key {
-        DedupKey::Sender => identity(&[text(Member::WorkspaceId), text(Member::From), text(Member::Id)]),
-        DedupKey::Id => identity(&[text(Member::Id)]),
+        DedupKey::Sender => {
+            identity(&[b"agh", text(Member::WorkspaceId), text(Member::From), text(Member::Id)])
+        }
+        DedupKey::Id => identity(&[b"agh", text(Member::Id)]),
     };
     let ts = envelope.seconds(Member::Ts).unwrap_or_default();
     // As long as a copy could still be fresh: the last second of an age is inside.

@@ -280,7 +280,9 @@ impl BuiltIn for Olympus {
                 message_type: message_type.copied().unwrap_or(OlympusType::Watch),
                 cycle: cycle.and_then(|at| contracts::cycle_of(record, at)),
                 partial: partial == Some(true),
-                mac: v1.map(|mac| digest::identity(&[text(SESSION).as_bytes(), mac.as_bytes()])),
+                mac: v1.map(|mac| {
+                    digest::identity(&[b"olympus", b"mac", text(SESSION).as_bytes(), mac.as_bytes()])
+                }),
             }),
         }
     }

@@ -2,18 +2,22 @@
 //!
 //! A rule looks at what is written down ([`Ledger::entry`]) and says what a record means: refused, or accepted with
 //! entries to write. Nothing is written before the whole record is decided. Entries expire, and their number is limited:
-//! past the limit the oldest are given up, which is counted. Entries are small values, so a change carries what was
+//! past the limit those that were not written for longest are given up, which is counted. Entries are small values, so a change carries what was
 //! there before and can be taken back.
 
 mod agh;
 mod alfred;
 mod bluelabel;
+mod form;
+mod humaninloop;
 mod olympus;
+mod rack;
 mod shelf;
 
 pub use agh::{Work as AghWork, WorkState};
 pub use alfred::Request;
 pub use olympus::Work as OlympusWork;
+pub(super) use olympus::within;
 pub use shelf::Shelf;
 
 use super::settings::{Mode, Settings};
@@ -34,14 +38,16 @@ const WRITES_MAX: usize = 2;
 pub enum Kind {
     /// Work of olympus: session and correlation.
     OlympusWork = 1,
-    /// A message of olympus that others may name as their parent.
-    OlympusMessage = 2,
+    /// A message of olympus that others of the same work may name as their parent. (2 was one of any work.)
+    OlympusMessage = 6,
     /// Work of agh.
     AghWork = 3,
     /// A request of alfred.
     AlfredRequest = 4,
     /// A logical message of bluelabel.
     BluelabelMessage = 5,
+    /// Iterations of humaninloop: record key, feature and workflow.
+    HumaninloopRun = 7,
 }
 
 /// The name of an entry.
@@ -52,11 +58,9 @@ pub type EntryKey = (Kind, Identity);
 pub enum Entry {
     /// Work of olympus.
     OlympusWork(OlympusWork),
-    /// A message of olympus: its work, and how many parents lie between it and an assignment; `None`: it reaches none.
+    /// A message of olympus.
     OlympusMessage {
-        /// Its work.
-        work: Identity,
-        /// Steps to the next assignment.
+        /// How many parents lie between it and an assignment; `None`: it comes from none.
         hops: Option<u8>,
     },
     /// Work of agh.
@@ -65,6 +69,8 @@ pub enum Entry {
     AlfredRequest(Request),
     /// The highest retry count.
     BluelabelMessage(u64),
+    /// The last iteration.
+    HumaninloopRun(u32),
 }
 
 /// One change, with what is needed to take it back.
@@ -195,6 +201,9 @@ impl Ledger {
             Lifecycle::Bluelabel { logical, retry_count } => {
                 bluelabel::judge(self, *logical, *retry_count, settings, now)
             }
+            Lifecycle::Humaninloop { run, iteration } => {
+                humaninloop::judge(self, *run, *iteration, settings, now)
+            }
         }
     }
 
@@ -209,13 +218,15 @@ impl Ledger {
     ) {
         for (key, entry) in step.writes.iter().flatten() {
             let expiry = match key.0 {
-                Kind::OlympusWork | Kind::AghWork => now.saturating_add(IDLE_S_MAX),
+                Kind::OlympusWork | Kind::AghWork | Kind::HumaninloopRun => now.saturating_add(IDLE_S_MAX),
                 Kind::AlfredRequest => now.saturating_add(settings.alfred_keep_s),
                 Kind::OlympusMessage | Kind::BluelabelMessage => super::expiry(facts, now),
             };
-            let before = self.shelf.find(*key).filter(|(_, expiry)| *expiry > now).map(|(entry, _)| entry);
-            self.progress.count(before, Some(*entry), 1);
+            let from = changes.len();
             self.shelf.set(*key, Some((*entry, expiry)), dead, changes);
+            let before = changes.get(from).and_then(|change| change.before);
+            let before = before.filter(|(_, expiry)| *expiry > now).map(|(entry, _)| entry);
+            self.progress.count(before, Some(*entry), 1);
         }
     }
 
@@ -243,3 +254,6 @@ impl Ledger {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! olympus: work is assigned, reported on, evaluated in cycles, and cancelled; messages name their parents.
 
 use super::{Entry, Kind, Ledger, Step};
+use crate::credentials::digest::{self, Identity};
 use crate::formats::{Evaluator, OlympusMessage, OlympusType};
 use crate::state::settings::{Mode, Settings};
 use crate::state::window::Second;
@@ -40,8 +41,8 @@ pub(super) fn judge(ledger: &Ledger, message: &OlympusMessage, settings: &Settin
             step.broken(parents, Reason::BadParent);
         }
         let hops = if message.message_type == OlympusType::Assign { Some(0) } else { hops };
-        let entry = Entry::OlympusMessage { work: message.work, hops };
-        as_message = Some(((Kind::OlympusMessage, message.message), entry));
+        let key = (Kind::OlympusMessage, within(message.work, message.message));
+        as_message = Some((key, Entry::OlympusMessage { hops }));
     }
     if sequence != Mode::Off {
         let key = (Kind::OlympusWork, message.work);
@@ -69,12 +70,15 @@ pub(super) fn judge(ledger: &Ledger, message: &OlympusMessage, settings: &Settin
 /// Steps from a message to the assignment that it comes from, over its parent; `None` if there is no such way.
 fn hops(ledger: &Ledger, message: &OlympusMessage, now: Second) -> Option<u8> {
     let parent = message.parent.filter(|parent| *parent != message.message)?;
-    match ledger.entry((Kind::OlympusMessage, parent), now)? {
-        Entry::OlympusMessage { work, hops: Some(hops) } if work == message.work && hops < HOPS_MAX => {
-            Some(hops + 1)
-        }
+    match ledger.entry((Kind::OlympusMessage, within(message.work, parent)), now)? {
+        Entry::OlympusMessage { hops: Some(hops) } if hops < HOPS_MAX => Some(hops + 1),
         _ => None,
     }
+}
+
+/// The name of a message within its work: a parent of another work is not found under it.
+pub(in crate::state) fn within(work: Identity, message: Identity) -> Identity {
+    digest::identity(&[&work, &message])
 }
 
 impl Work {

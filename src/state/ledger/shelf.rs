@@ -1,36 +1,38 @@
-//! Entries by key, and by the time at which they expire.
+//! All entries, a rack for each kind, within one limit.
 
-use std::collections::{BTreeSet, HashMap};
-
-use super::{Entry, EntryKey, LedgerChange};
+use super::rack::Rack;
+use super::{Entry, EntryKey, Kind, LedgerChange};
+use crate::credentials::digest::Identity;
 use crate::state::window::Second;
-
-/// Dead entries that one write drops at most.
-const DROPPED_MAX: usize = 2;
 
 /// The entries of the ledger, at most so many.
 pub struct Shelf {
-    entries: HashMap<EntryKey, (Entry, Second)>,
-    by_expiry: BTreeSet<(Second, EntryKey)>,
+    racks: [Rack; Kind::ALL.len()],
     entries_max: usize,
     evicted: u64,
 }
 
 impl Shelf {
     pub(super) fn new(entries_max: usize) -> Self {
-        Self { entries: HashMap::new(), by_expiry: BTreeSet::new(), entries_max, evicted: 0 }
+        Self { racks: Kind::ALL.map(Rack::new), entries_max, evicted: 0 }
     }
 
     /// How many entries there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.racks.iter().map(Rack::len).sum()
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.len() == 0
+    }
+
+    /// Bytes that they take.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.racks.iter().map(Rack::bytes).sum()
     }
 
     /// How many entries were given up because of the limit.
@@ -39,13 +41,22 @@ impl Shelf {
         self.evicted
     }
 
-    pub(super) fn find(&self, key: EntryKey) -> Option<(Entry, Second)> {
-        self.entries.get(&key).copied()
+    pub(super) fn find(&self, (kind, identity): EntryKey) -> Option<(Entry, Second)> {
+        self.racks.iter().find(|rack| rack.kind() == kind)?.find(identity)
     }
 
-    /// Every entry, in the order in which they expire.
+    /// Every entry of one kind, in the order of its rack.
+    pub fn of(&self, kind: Kind) -> impl Iterator<Item = (Identity, Entry)> + '_ {
+        let rack = self.racks.iter().filter(move |rack| rack.kind() == kind);
+        rack.flat_map(Rack::iter).map(|(identity, (entry, _))| (identity, entry))
+    }
+
+    /// Every entry; the order depends on the order of writes alone.
     pub fn iter(&self) -> impl Iterator<Item = (EntryKey, (Entry, Second))> + '_ {
-        self.by_expiry.iter().filter_map(|(_, key)| Some((*key, self.find(*key)?)))
+        self.racks.iter().flat_map(|rack| {
+            let kind = rack.kind();
+            rack.iter().map(move |(identity, entry)| ((kind, identity), entry))
+        })
     }
 
     /// Writes an entry and tells the change; makes room where the limit is passed.
@@ -56,45 +67,42 @@ impl Shelf {
         dead: Second,
         changes: &mut Vec<LedgerChange>,
     ) {
-        for _ in 0..DROPPED_MAX {
-            match self.by_expiry.first() {
-                Some((expiry, oldest)) if *expiry <= dead && *oldest != key => {
-                    let oldest = *oldest;
-                    self.put(oldest, None);
-                }
-                _ => break,
-            }
+        if let Some(rack) = self.rack_mut(key.0) {
+            rack.sweep(dead, key.1);
         }
         let before = self.put(key, after);
         changes.push(LedgerChange { key, before, after });
-        if self.entries.len() > self.entries_max
-            && let Some((_, oldest)) = self.by_expiry.iter().find(|(_, other)| *other != key)
-        {
-            let oldest = *oldest;
-            let before = self.put(oldest, None);
-            changes.push(LedgerChange { key: oldest, before, after: None });
-            if self.evicted == 0 {
-                tracing::warn!(
-                    "the ledger is full and gives up its oldest entries: late messages of that work may be judged \
-                     wrongly; raise `ledger.entries_max`"
-                );
-            }
-            self.evicted += 1;
+        if self.len() > self.entries_max {
+            self.make_room(key, changes);
         }
     }
 
+    /// The kind with the most entries gives one up, so that a flood of one kind costs that kind.
+    fn make_room(&mut self, (kind, identity): EntryKey, changes: &mut Vec<LedgerChange>) {
+        let Some(rack) = self.racks.iter_mut().max_by_key(|rack| rack.len()) else { return };
+        let except = (rack.kind() == kind).then_some(identity);
+        let Some((identity, before)) = rack.give_up(except) else { return };
+        let key = (rack.kind(), identity);
+        changes.push(LedgerChange { key, before: Some(before), after: None });
+        if self.evicted == 0 {
+            tracing::warn!(
+                "the ledger is full and gives up its oldest entries: late messages of that work may be judged \
+                 wrongly; raise `ledger.entries_max`"
+            );
+        }
+        self.evicted += 1;
+    }
+
     /// Puts an entry, or nothing, in place; says what was there.
-    pub(super) fn put(&mut self, key: EntryKey, entry: Option<(Entry, Second)>) -> Option<(Entry, Second)> {
-        let before = match entry {
-            Some(entry) => self.entries.insert(key, entry),
-            None => self.entries.remove(&key),
-        };
-        if let Some((_, expiry)) = before {
-            self.by_expiry.remove(&(expiry, key));
-        }
-        if let Some((_, expiry)) = entry {
-            self.by_expiry.insert((expiry, key));
-        }
-        before
+    pub(super) fn put(
+        &mut self,
+        (kind, identity): EntryKey,
+        entry: Option<(Entry, Second)>,
+    ) -> Option<(Entry, Second)> {
+        self.rack_mut(kind)?.put(identity, entry)
+    }
+
+    fn rack_mut(&mut self, kind: Kind) -> Option<&mut Rack> {
+        self.racks.iter_mut().find(|rack| rack.kind() == kind)
     }
 }

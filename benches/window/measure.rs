@@ -1,18 +1,9 @@
-//! The replay window beside a `HashMap` with an expiry queue, and beside random reads of memory of the same size.
+//! Memories of ids side by side: filled, timed in turns, and shown as one table. Shared by the bench of this package
+//! and by that of `window-peers`, which adds memories of other crates.
 //!
-//! `cargo bench --bench window` runs a million ids; `TOLLGATE_BENCH_IDS=10000000` any other number. Each line says what
-//! one look-up and insert costs at that size, the slowest of them, and the resident memory for each id.
-//!
-//! The window is asked in both ways: one id after the other, beside reads each of which waits for the one before; and in
-//! batches of 1024 that are announced by `expect`, as the gate does it, beside reads of 1024 known places. All of them
-//! take turns in short pieces, and the median piece counts, since other work on the machine disturbs long ones.
-
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    clippy::indexing_slicing,
-    reason = "a bench that cannot go on should panic, and prints its results"
-)]
+//! All of them take turns in short pieces, and the median piece counts, since other work on the machine disturbs long
+//! ones. The window is asked in both ways: one id after the other, beside reads each of which waits for the one before;
+//! and in batches of 1024 that are announced by `expect`, as the gate does it, beside reads of 1024 known places.
 
 use std::collections::{HashMap, VecDeque};
 use std::hint::black_box;
@@ -28,7 +19,9 @@ use tollgate::state::window::{Seen, Window};
 const PIECE: u64 = 1024;
 /// Pieces of each kind.
 const PIECES: u64 = 1000;
-const KEEP_S: u32 = 86_400;
+/// The time of all records.
+const NOW: u32 = 1_000_000;
+pub(crate) const KEEP_S: u32 = 86_400;
 
 /// Identities are SHA-256 in life; here a mixing of the number serves, so that making them costs little.
 fn identity(number: u64) -> Identity {
@@ -46,15 +39,18 @@ fn resident_bytes() -> u64 {
 }
 
 /// Something that remembers ids.
-trait Memory {
+pub(crate) trait Memory {
     /// Looks an id up and remembers it if it is new; says whether it was.
     fn see(&mut self, id: Identity, now: u32) -> bool;
     /// These ids come next.
     fn expect(&self, _: &[Identity]) {}
-    fn note(&self) -> String;
+    /// What it says about itself.
+    fn note(&self) -> String {
+        String::new()
+    }
 }
 
-struct Ours(Window, Vec<tollgate::state::window::WindowChange>);
+pub(crate) struct Ours(Window, Vec<tollgate::state::window::WindowChange>);
 
 impl Memory for Ours {
     fn see(&mut self, id: Identity, now: u32) -> bool {
@@ -78,7 +74,7 @@ impl Memory for Ours {
 }
 
 #[derive(Default)]
-struct MapAndQueue {
+pub(crate) struct MapAndQueue {
     map: HashMap<Identity, (u32, u32)>,
     queue: VecDeque<(u32, Identity)>,
 }
@@ -96,19 +92,24 @@ impl Memory for MapAndQueue {
         self.queue.push_back((now + KEEP_S, id));
         true
     }
+}
 
-    fn note(&self) -> String {
-        String::new()
-    }
+/// What filling a memory showed.
+pub(crate) struct Filled {
+    name: &'static str,
+    memory: Box<dyn Memory>,
+    mean_ns: f64,
+    bytes: f64,
+    pieces: Vec<f64>,
 }
 
 /// Fills a memory; prints the slowest inserts and the resident bytes for each id.
-fn fill(name: &str, ids: u64, memory: &mut impl Memory) {
+pub(crate) fn fill(name: &'static str, ids: u64, mut memory: Box<dyn Memory>) -> Filled {
     let before = resident_bytes();
     let mut slowest = Histogram::<u64>::new(3).unwrap();
     for number in 0..ids {
         let started = Instant::now();
-        assert!(memory.see(identity(number), 1_000_000));
+        assert!(memory.see(identity(number), NOW));
         slowest.record(started.elapsed().as_nanos() as u64).unwrap();
     }
     let bytes = resident_bytes().saturating_sub(before) as f64 / ids as f64;
@@ -119,6 +120,7 @@ fn fill(name: &str, ids: u64, memory: &mut impl Memory) {
         slowest.max(),
         memory.note()
     );
+    Filled { name, memory, mean_ns: slowest.mean(), bytes, pieces: Vec::new() }
 }
 
 /// One piece of the measurement: half of the ids were seen, at random places.
@@ -131,12 +133,12 @@ fn piece(ids: u64, number: u64) -> Vec<Identity> {
 }
 
 /// Nanoseconds for each id of a piece.
-fn timed(memory: &mut impl Memory, piece: &[Identity], announced: bool) -> f64 {
+fn timed(memory: &mut dyn Memory, piece: &[Identity], announced: bool) -> f64 {
     let started = Instant::now();
     if announced {
         memory.expect(piece);
     }
-    let new: u64 = piece.iter().map(|id| u64::from(memory.see(*id, 1_000_000))).sum();
+    let new: u64 = piece.iter().map(|id| u64::from(memory.see(*id, NOW))).sum();
     let nanos = started.elapsed().as_nanos() as f64 / PIECE as f64;
     assert_eq!(new, PIECE / 2, "the right ones are new");
     nanos
@@ -166,55 +168,61 @@ fn known_reads(cells: &[[u64; SLOT_BYTES / 8]], piece: &[Identity]) -> f64 {
     started.elapsed().as_nanos() as f64 / PIECE as f64
 }
 
-fn main() {
-    let ids = std::env::var("TOLLGATE_BENCH_IDS").ok().and_then(|ids| ids.parse().ok()).unwrap_or(1_000_000);
+/// The number of ids that is asked for.
+pub(crate) fn ids() -> u64 {
+    std::env::var("TOLLGATE_BENCH_IDS").ok().and_then(|ids| ids.parse().ok()).unwrap_or(1_000_000)
+}
+
+/// A window with room for so many ids.
+pub(crate) fn window(ids: u64) -> Box<dyn Memory> {
     let settings = config::Window {
         memory_bytes_max: (ids + 4 * PIECES * PIECE) * 40 + (64 << 20),
         ..config::Window::default()
     };
-    let mut window = Ours(Window::new(&settings).unwrap(), Vec::new());
-    fill("window", ids, &mut window);
-    let mut map = MapAndQueue::default();
-    if std::env::var_os("TOLLGATE_BENCH_ALONE").is_none() {
-        fill("HashMap and queue", ids, &mut map);
-    }
+    Box::new(Ours(Window::new(&settings).unwrap(), Vec::new()))
+}
+
+/// The window, and others, in turns; the window comes first.
+pub(crate) fn compare(ids: u64, mut all: Vec<Filled>) {
     let cells = vec![[1_u64; SLOT_BYTES / 8]; (ids as f64 / 0.82) as usize];
-    let mut results: [Vec<f64>; 5] = std::array::from_fn(|_| Vec::new());
+    let (mut waiting, mut known, mut batches) = (Vec::new(), Vec::new(), Vec::new());
     for number in 0..PIECES {
         let (single, announced) = (piece(ids, 2 * number), piece(ids, 2 * number + 1));
-        results[0].push(waiting_reads(&cells, &single));
-        results[1].push(timed(&mut window, &single, false));
-        results[2].push(known_reads(&cells, &announced));
-        results[3].push(timed(&mut window, &announced, true));
-        if !map.map.is_empty() {
-            results[4].push(timed(&mut map, &single, false));
+        waiting.push(waiting_reads(&cells, &single));
+        for filled in &mut all {
+            filled.pieces.push(timed(filled.memory.as_mut(), &single, false));
+        }
+        known.push(known_reads(&cells, &announced));
+        if let Some(window) = all.first_mut() {
+            batches.push(timed(window.memory.as_mut(), &announced, true));
         }
     }
-    let shown = |of: &[f64]| {
-        let mut sorted = of.to_vec();
-        sorted.sort_unstable_by(f64::total_cmp);
-        let mean = of.iter().sum::<f64>() / of.len().max(1) as f64;
-        (sorted.get(sorted.len() / 2).copied().unwrap_or_default(), mean)
-    };
-    let names = [
-        "a read that waits for the one before",
-        "window, one id after the other",
-        "a read of a place known ahead",
-        "window, batches of 1024 that are announced",
-        "HashMap and queue",
-    ];
     println!(
-        "\n| {ids} ids | median ns | mean ns | of the read that waits | of the read known ahead |\n|---|---|---|---|---|"
+        "\n| {ids} ids | median ns | mean ns | of the read that waits | of the read known ahead | insert while it grows, mean ns | resident bytes per id |\n|---|---|---|---|---|---|---|"
     );
-    let ((waiting, waiting_mean), (known, known_mean)) = (shown(&results[0]), shown(&results[2]));
-    for (name, result) in names.iter().zip(&results) {
-        let (median, mean) = shown(result);
+    let (read, ahead) = (shown(&waiting), shown(&known));
+    let row = |name: &str, pieces: &[f64], more: &str| {
+        let (median, mean) = shown(pieces);
         println!(
-            "| {name} | {median:.0} | {mean:.0} | {:.2} (mean {:.2}) | {:.2} (mean {:.2}) |",
-            median / waiting,
-            mean / waiting_mean,
-            median / known,
-            mean / known_mean
+            "| {name} | {median:.0} | {mean:.0} | {:.2} (mean {:.2}) | {:.2} (mean {:.2}) | {more} |",
+            median / read.0,
+            mean / read.1,
+            median / ahead.0,
+            mean / ahead.1
         );
+    };
+    row("a read that waits for the one before", &waiting, "| ");
+    row("a read of a place known ahead", &known, "| ");
+    row("window, batches of 1024 that are announced", &batches, "| ");
+    for filled in &all {
+        row(filled.name, &filled.pieces, &format!("{:.0} | {:.1}", filled.mean_ns, filled.bytes));
     }
+}
+
+/// Median and mean.
+fn shown(of: &[f64]) -> (f64, f64) {
+    let mut sorted = of.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let mean = of.iter().sum::<f64>() / of.len().max(1) as f64;
+    (sorted.get(sorted.len() / 2).copied().unwrap_or_default(), mean)
 }
