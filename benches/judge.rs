@@ -5,6 +5,10 @@
 //! of scheme v2, which covers the whole envelope. A worker also makes facts of what holds, for the window and the ledger;
 //! so the judge is measured without and with them. Each round measures every row once over the same 128 envelopes, and
 //! the table shows medians: on a busy machine the rows of one run can be compared, those of two runs cannot.
+//!
+//! The first three rows are Olympus envelopes in one order of members, in canonical form, and in many orders; the others
+//! one built-in format each, as `tollgate generate` makes them, with the keys and registries that come with them.
+//! `cargo bench --bench judge -- mixed agh` measures only these rows.
 
 #![expect(
     clippy::unwrap_used,
@@ -30,6 +34,7 @@ use tollgate::credentials::keys::{Encoding, KeyRing, Secret};
 use tollgate::credentials::mac::{Olympus, OlympusKeys, OlympusScheme, sign_olympus};
 use tollgate::formats::Binding;
 use tollgate::judge::{Input, Judge, NoWatch, Payload, Rules};
+use tollgate::load::{Destination, Generator, Mix, Secrets, Size, Style, kit};
 use tollgate::tape::{NodeIndex, Parser};
 
 // The allocator of the product.
@@ -37,6 +42,7 @@ use tollgate::tape::{NodeIndex, Parser};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const DOCUMENTS: usize = 128;
+const DOCUMENT_BYTES: u32 = 1200;
 const ROUNDS: usize = 301;
 const MASTER_KEY: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
 const NOW: &str = "2026-05-20T12:00:00Z";
@@ -146,31 +152,60 @@ fn rules() -> Rules {
     Rules::compile(&Config::parse("bench", &config, &|_| None).unwrap()).unwrap()
 }
 
+/// What is judged, and when.
+struct Document {
+    payload: Vec<u8>,
+    now: Timestamp,
+}
+
+/// Envelopes of a format that hold, and the rules that they hold by.
+fn generated(format: &str) -> (Vec<Document>, Rules) {
+    let secrets = Secrets::of(tollgate::bench::SEED);
+    let size = Size { bytes: DOCUMENT_BYTES, ..Size::default() };
+    let mut mix = Mix { style: Style::Uniform, olympus_v2: 100.0, size, ..Mix::default() }.of_format(format);
+    mix.faults.clear();
+    mix.replays.share = 0.0;
+    mix.bursts.share = 0.0;
+    let dir = std::env::temp_dir().join(format!("tollgate-bench-judge-{}", std::process::id()));
+    kit::write(&dir, &mix, &secrets).unwrap();
+    let rules = Rules::compile(&Config::load(&dir.join(kit::CONFIG)).unwrap()).unwrap();
+    std::fs::remove_dir_all(&dir).unwrap();
+    let start = Timestamp::from_rfc3339(NOW).unwrap();
+    let generator = Generator::new(&mix, 11, &secrets, start, Destination::Lines).unwrap();
+    let mut cursor = generator.cursor();
+    let documents = (0..DOCUMENTS as u64).map(|number| {
+        let mut payload = Vec::new();
+        cursor.write(number, |number| Generator::time_of(start, number), &mut payload);
+        Document { payload, now: start }
+    });
+    (documents.collect(), rules)
+}
+
 /// Prints one line of the table: medians in nanoseconds, and the judge's ratio to its floor.
-fn measure(name: &str, documents: &[String], rules: &Rules) {
+fn measure(name: &str, documents: &[Document], rules: &Rules) {
     let (mut parser, mut judge, mut worker) = (Parser::new(64), Judge::new(rules), Judge::new(rules));
     worker.make_facts();
     let key = hmac::Key::new(hmac::HMAC_SHA256, &[7; 32]);
-    let now = Timestamp::from_rfc3339(NOW);
     let mut pointer = Vec::new();
     let mut times: [Vec<f64>; 4] = Default::default();
     for _ in 0..ROUNDS {
-        let mut lap = |row: usize, work: &mut dyn FnMut(&[u8])| {
+        let mut lap = |row: usize, work: &mut dyn FnMut(&[u8], Timestamp)| {
             let start = Instant::now();
             for document in documents {
-                work(document.as_bytes());
+                work(&document.payload, document.now);
             }
             if let Some(times) = times.get_mut(row) {
                 times.push(start.elapsed().as_nanos() as f64 / documents.len() as f64);
             }
         };
-        lap(0, &mut |document| assert!(parser.parse(document, |tape| black_box(tape).is_ok())));
-        lap(1, &mut |document| {
+        lap(0, &mut |document, _| assert!(parser.parse(document, |tape| black_box(tape).is_ok())));
+        lap(1, &mut |document, _| {
             black_box(hmac::sign(&key, black_box(document)));
         });
         for (row, judge) in [(2, &mut judge), (3, &mut worker)] {
-            lap(row, &mut |document| {
-                let input = Input { payload: Payload::Bytes(black_box(document)), key: None, now };
+            lap(row, &mut |document, now| {
+                let payload = Payload::Bytes(black_box(document));
+                let input = Input { payload, key: Some(b"key"), now: Some(now) };
                 let verdict = judge.judge(rules, Binding::Auto, input, &mut pointer, &mut NoWatch);
                 assert!(verdict.is_accept(), "{verdict:?} {}", String::from_utf8_lossy(&pointer));
             });
@@ -180,7 +215,7 @@ fn measure(name: &str, documents: &[String], rules: &Rules) {
         times.sort_by(f64::total_cmp);
         times.get(ROUNDS / 2).copied().unwrap()
     });
-    let bytes = documents.iter().map(String::len).sum::<usize>() / documents.len();
+    let bytes = documents.iter().map(|document| document.payload.len()).sum::<usize>() / documents.len();
     let (ratio, as_worker) = (whole / (tape + mac), with_facts / (tape + mac));
     println!(
         "| {name} | {bytes} | {tape:.0} | {mac:.0} | {whole:.0} | {ratio:.2} | {with_facts:.0} | {as_worker:.2} |"
@@ -192,17 +227,31 @@ fn main() {
         masters: KeyRing::of(Secret::from_text(MASTER_KEY, Encoding::Hex, "bench").unwrap()),
         ..OlympusKeys::default()
     };
-    let documents = |mixed: bool| -> Vec<String> {
+    let asked: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let wanted = |name: &str| asked.is_empty() || asked.iter().any(|asked| asked == name);
+    let documents = |mixed: bool, spell: &dyn Fn(String) -> String| -> Vec<Document> {
         let mut random = Random(11);
-        (0..DOCUMENTS).map(|_| signed(envelope(&mut random, mixed), &keys)).collect()
+        let now = Timestamp::from_rfc3339(NOW).unwrap();
+        let mut document = || spell(signed(envelope(&mut random, mixed), &keys)).into_bytes();
+        (0..DOCUMENTS).map(|_| Document { payload: document(), now }).collect()
     };
     let rules = rules();
     println!(
         "| envelopes | bytes | tape, ns | HMAC, ns | judge, ns | / (tape + HMAC) | with facts, ns | / (tape + HMAC) |"
     );
     println!("|---|---|---|---|---|---|---|---|");
-    let canonical_form: Vec<String> = documents(false).iter().map(|text| canonical(text)).collect();
-    measure("uniform", &documents(false), &rules);
-    measure("canonical form", &canonical_form, &rules);
-    measure("mixed", &documents(true), &rules);
+    let as_is = |text: String| text;
+    if wanted("uniform") {
+        measure("uniform", &documents(false, &as_is), &rules);
+    }
+    if wanted("canonical") {
+        measure("canonical", &documents(false, &|text| canonical(&text)), &rules);
+    }
+    if wanted("mixed") {
+        measure("mixed", &documents(true, &as_is), &rules);
+    }
+    for format in Mix::default().formats.keys().filter(|format| wanted(format)) {
+        let (documents, rules) = generated(format);
+        measure(format, &documents, &rules);
+    }
 }

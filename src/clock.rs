@@ -69,9 +69,11 @@ impl Timestamp {
     /// microsecond count here.
     #[must_use]
     pub fn is_until(self, limit: Self, text: &str) -> bool {
-        let fraction = || text.split_once('.').map_or("", |(_, fraction)| fraction);
-        let mut cut_off = fraction().bytes().take_while(u8::is_ascii_digit).skip(6);
-        self < limit || (self == limit && cut_off.all(|digit| digit == b'0'))
+        let is_cut_off_zero = || {
+            let fraction = text.split_once('.').map_or("", |(_, fraction)| fraction);
+            fraction.bytes().take_while(u8::is_ascii_digit).skip(6).all(|digit| digit == b'0')
+        };
+        self < limit || (self == limit && is_cut_off_zero())
     }
 
     /// So many seconds later, saturating.

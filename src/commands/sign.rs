@@ -237,12 +237,12 @@ impl Signer {
         let now = Timestamp::default();
         let verified = if self.scheme == SignScheme::Alfred {
             let parts = Alfred { own: self.waiting.as_ref(), ..alfred(tape)? };
-            verify_alfred(&self.alfred, tape, payload, &parts, found, now, &mut self.scratch)
+            verify_alfred(&self.alfred, tape, payload, &parts, found, now, &mut self.scratch).map(drop)
         } else {
             let parts = olympus(tape)?;
             let wanted = self.olympus_scheme(&parts);
             verify_olympus(&self.olympus, tape, payload, &parts, found, now, &mut self.scratch)
-                .and_then(|scheme| if scheme == wanted { Ok(()) } else { Err(MacError::Form) })
+                .and_then(|(scheme, _)| if scheme == wanted { Ok(()) } else { Err(MacError::Form) })
         };
         verified.map_err(explain)
     }

@@ -10,6 +10,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use ring::hmac;
 use subtle::ConstantTimeEq as _;
 
+use super::digest::from_hex;
 use super::keys::{Cache, Derivation, KeyRing};
 use super::{Scratch, Unfit, canonical};
 use crate::clock::Timestamp;
@@ -17,6 +18,9 @@ use crate::tape::{NodeIndex, Tape};
 
 /// The bytes of an HMAC-SHA256 tag.
 const TAG_BYTES: usize = 32;
+
+/// The tag of a signature that has verified.
+pub type Mac = [u8; TAG_BYTES];
 /// What an Olympus signature of scheme v2 begins with.
 const V2_PREFIX: &str = "v2:";
 
@@ -80,7 +84,8 @@ pub struct Olympus<'a> {
     pub signature: Option<NodeIndex>,
 }
 
-/// Verifies an Olympus signature of either scheme and says which it was.
+/// Verifies an Olympus signature of either scheme; says which it was, and its tag. Only that of scheme v2 covers the
+/// whole envelope.
 pub fn verify_olympus(
     keys: &OlympusKeys,
     tape: Tape<'_>,
@@ -89,18 +94,18 @@ pub fn verify_olympus(
     signature: &str,
     now: Timestamp,
     scratch: &mut Scratch,
-) -> Result<OlympusScheme, MacError> {
+) -> Result<(OlympusScheme, Mac), MacError> {
     let (scheme, hex) = match signature.strip_prefix(V2_PREFIX) {
         _ if signature.is_empty() => return Err(MacError::Absent),
         Some(hex) => (OlympusScheme::V2, hex),
         None => (OlympusScheme::V1, signature),
     };
-    let tag = tag_from_hex(hex).ok_or(MacError::Form)?;
+    let tag = from_hex(hex).ok_or(MacError::Form)?;
     let ring = olympus_ring(keys, scheme, envelope.session_id)?;
     let Scratch { canonical, keys: cache, .. } = scratch;
     let pieces = olympus_bytes(scheme, tape, payload, envelope, canonical)?;
     verify(ring, cache, now, envelope.derivation(scheme), &pieces, &tag)?;
-    Ok(scheme)
+    Ok((scheme, tag))
 }
 
 /// Signs an Olympus envelope: the text for `authentication.signature`.
@@ -221,7 +226,7 @@ pub struct Alfred<'a> {
     pub own: Option<&'a KeyRing>,
 }
 
-/// Verifies an Alfred signature.
+/// Verifies an Alfred signature; its tag covers the whole envelope.
 pub fn verify_alfred(
     keys: &AlfredKeys,
     tape: Tape<'_>,
@@ -230,7 +235,7 @@ pub fn verify_alfred(
     signature: &str,
     now: Timestamp,
     scratch: &mut Scratch,
-) -> Result<(), MacError> {
+) -> Result<Mac, MacError> {
     if signature.is_empty() {
         return Err(MacError::Absent);
     }
@@ -238,7 +243,8 @@ pub fn verify_alfred(
     let (ring, derivation) = envelope.ring(keys)?;
     let Scratch { canonical, keys: cache, .. } = scratch;
     let form = canonical::jcs(tape, payload, NodeIndex(0), envelope.signature, canonical)?;
-    verify(ring, cache, now, derivation, &form.pieces(), &tag)
+    verify(ring, cache, now, derivation, &form.pieces(), &tag)?;
+    Ok(tag)
 }
 
 /// Signs an Alfred envelope: the text for `envelope.security.signature`.
@@ -280,7 +286,8 @@ pub enum TagText {
     Base64,
 }
 
-/// Verifies the signature of a format of the user's own: HMAC-SHA256 over the RFC 8785 form without the signature.
+/// Verifies the signature of a format of the user's own: HMAC-SHA256 over the RFC 8785 form without the signature. Its tag
+/// covers the whole envelope.
 #[expect(
     clippy::too_many_arguments,
     reason = "as its neighbours; a format of the user's has nothing to bundle"
@@ -294,18 +301,19 @@ pub fn verify_plain(
     written: TagText,
     now: Timestamp,
     scratch: &mut Scratch,
-) -> Result<(), MacError> {
+) -> Result<Mac, MacError> {
     if signature.is_empty() {
         return Err(MacError::Absent);
     }
     let tag = match written {
-        TagText::Hex => tag_from_hex(signature),
+        TagText::Hex => from_hex(signature),
         TagText::Base64 => tag_from_base64(signature),
     };
     let tag = tag.ok_or(MacError::Form)?;
     let Scratch { canonical, keys: cache, .. } = scratch;
     let form = canonical::jcs(tape, payload, NodeIndex(0), Some(at), canonical)?;
-    verify(keys, cache, now, Derivation::Plain, &form.pieces(), &tag)
+    verify(keys, cache, now, Derivation::Plain, &form.pieces(), &tag)?;
+    Ok(tag)
 }
 
 fn verify(
@@ -346,33 +354,7 @@ fn tag_of(key: &hmac::Key, pieces: &[&[u8]]) -> hmac::Tag {
 /// Whether a signature of Olympus is of scheme v1 or v2 in form: 64 lower-case digits, with `v2:` in front or without.
 #[must_use]
 pub fn has_olympus_form(signature: &str) -> bool {
-    tag_from_hex(signature.strip_prefix(V2_PREFIX).unwrap_or(signature)).is_some()
-}
-
-/// Exactly 64 lower-case digits.
-fn tag_from_hex(text: &str) -> Option<[u8; TAG_BYTES]> {
-    let text: &[u8; TAG_BYTES * 2] = text.as_bytes().try_into().ok()?;
-    let mut tag = [0; TAG_BYTES];
-    for (bytes, digits) in tag.as_chunks_mut::<4>().0.iter_mut().zip(text.as_chunks::<8>().0) {
-        *bytes = bytes_from_hex(*digits)?;
-    }
-    Some(tag)
-}
-
-/// Four bytes from eight lower-case digits. PERF: all digits at once, each in its byte of a word.
-fn bytes_from_hex(digits: [u8; 8]) -> Option<[u8; 4]> {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    let word = u64::from_le_bytes(digits);
-    let values = (word & (ONES * 0x0F)) + (word >> 6 & ONES) * 9;
-    // The digits that stand for these values are the ones that came, or what came was something else.
-    let letters = (values + ONES * 6) >> 4 & ONES;
-    let spelled = values + ONES * u64::from(b'0') + letters * u64::from(b'a' - b'0' - 10);
-    if values & (ONES * 0xF0) != 0 || spelled != word {
-        return None;
-    }
-    let pairs = (values << 4 | values >> 8) & 0x00FF_00FF_00FF_00FF;
-    let halves = (pairs | pairs >> 8) & 0x0000_FFFF_0000_FFFF;
-    Some(((halves | halves >> 16) as u32).to_le_bytes())
+    from_hex(signature.strip_prefix(V2_PREFIX).unwrap_or(signature)).is_some()
 }
 
 /// Exactly 44 characters of standard Base64 with padding, and no stray bits in the last one.

@@ -139,7 +139,10 @@ impl Custom {
         let Signature { keys, written } = signature;
         let Record { tape, payload, .. } = *record;
         match mac::verify_plain(keys, tape, payload, at, text, *written, self.now(record), scratch) {
-            Ok(()) => ControlFlow::Continue(()),
+            Ok(mac) => {
+                report.verified(mac);
+                ControlFlow::Continue(())
+            }
             Err(MacError::Absent) => report.broken(SIGNED, at),
             Err(MacError::Unfit(Unfit::NumberRange)) => report.broken(SIGNABLE, at),
             Err(_) => report.broken(SIGNATURE_HOLDS, at),
@@ -163,7 +166,7 @@ impl Custom {
         };
         Facts {
             identity,
-            content: digest::content_tag(record.payload),
+            content: record.content_tag(),
             now: Some(self.now(record)),
             // At least as long as a copy could still be fresh.
             keep_until: self.now(record).plus_secs(self.keep_s).max(sent.plus_secs(self.max_age_s)),

@@ -4,7 +4,7 @@
 //! finds all of them in one pass over the objects on their way and leaves a node index for each. Rules reach members
 //! only through these indexes.
 
-use crate::outline::Name;
+use crate::outline::{Name, print};
 use crate::tape::{Node, NodeIndex, Tape};
 
 /// LIMIT: members that one format's rules can name.
@@ -68,13 +68,42 @@ struct Step {
     index: Option<usize>,
     field: Option<Field>,
     /// Steps below this one.
-    below: Vec<Step>,
+    below: Steps,
+}
+
+/// Steps from one container.
+#[derive(Debug, Default)]
+struct Steps {
+    steps: Vec<Step>,
+    /// What their names are told by at a glance.
+    prints: Vec<(u64, u64)>,
+}
+
+impl Steps {
+    /// The step with this name. PERF: the order of members is not to be guessed, so all names are looked at, without a
+    /// branch that depends on which it is.
+    #[inline]
+    fn find(&self, name: &str) -> Option<&Step> {
+        let print = print(name);
+        let mut found = usize::MAX;
+        for (place, known) in self.prints.iter().enumerate() {
+            found = if *known == print { place } else { found };
+        }
+        // Names of more than sixteen bytes may share what is seen at a glance.
+        let step = self.steps.get(found)?;
+        if step.name.is_spelled(name) { Some(step) } else { self.find_alike(name) }
+    }
+
+    #[cold]
+    fn find_alike(&self, name: &str) -> Option<&Step> {
+        self.steps.iter().find(|step| step.name.is(name))
+    }
 }
 
 /// The pointers of a format's members as a tree of names.
 #[derive(Debug, Default)]
 pub struct FieldTable {
-    steps: Vec<Step>,
+    steps: Steps,
 }
 
 impl FieldTable {
@@ -86,12 +115,14 @@ impl FieldTable {
             let mut names = pointer.split('/').skip(1).peekable();
             while let Some(token) = names.next() {
                 let name = token.replace("~1", "/").replace("~0", "~");
-                let at = steps.iter().position(|step| step.name.is(&name)).unwrap_or_else(|| {
+                let at = steps.steps.iter().position(|step| step.name.is(&name)).unwrap_or_else(|| {
                     let index = name.parse().ok().filter(|index: &usize| index.to_string() == name);
-                    steps.push(Step { name: Name::new(&name), index, field: None, below: Vec::new() });
-                    steps.len() - 1
+                    let name = Name::new(&name);
+                    steps.prints.push(name.print());
+                    steps.steps.push(Step { name, index, field: None, below: Steps::default() });
+                    steps.steps.len() - 1
                 });
-                let Some(step) = steps.get_mut(at) else { break };
+                let Some(step) = steps.steps.get_mut(at) else { break };
                 if names.peek().is_none() {
                     step.field = Some(Field(number as u8));
                 }
@@ -109,13 +140,13 @@ impl FieldTable {
 }
 
 /// As deep as the pointers, not as the document.
-fn fill_below(steps: &[Step], nodes: &[Node<'_>], at: usize, fields: &mut Fields) {
+fn fill_below(steps: &Steps, nodes: &[Node<'_>], at: usize, fields: &mut Fields) {
     match nodes.get(at) {
         Some(Node::Object { len, .. }) => {
             let mut name_at = at + 1;
             for _ in 0..*len {
                 let Some(Node::String(name)) = nodes.get(name_at) else { return };
-                if let Some(step) = steps.iter().find(|step| step.name.is(name)) {
+                if let Some(step) = steps.find(name) {
                     found(step, nodes, name_at + 1, fields);
                 }
                 name_at = behind(nodes, name_at + 1);
@@ -124,7 +155,7 @@ fn fill_below(steps: &[Step], nodes: &[Node<'_>], at: usize, fields: &mut Fields
         Some(Node::Array { len, .. }) => {
             let mut item_at = at + 1;
             for index in 0..*len {
-                if let Some(step) = steps.iter().find(|step| step.index == Some(index)) {
+                if let Some(step) = steps.steps.iter().find(|step| step.index == Some(index)) {
                     found(step, nodes, item_at, fields);
                 }
                 item_at = behind(nodes, item_at);
@@ -138,7 +169,7 @@ fn found(step: &Step, nodes: &[Node<'_>], at: usize, fields: &mut Fields) {
     if let Some(field) = step.field {
         fields.set(field, at);
     }
-    if !step.below.is_empty() {
+    if !step.below.steps.is_empty() {
         fill_below(&step.below, nodes, at, fields);
     }
 }

@@ -26,6 +26,7 @@ mod record;
 pub(crate) mod rule;
 mod shapes;
 mod unique;
+mod words;
 
 pub use compiled::{Compiled, FormatError, Lack, compile};
 pub use detect::{Claimed, Claims, Detector};
@@ -34,7 +35,7 @@ pub use facts::{
 };
 pub use fields::{Field, FieldTable, Fields};
 pub use record::{Headers, Record};
-pub use rule::{Report, Rule, RuleId, RuleSet, Source};
+pub use rule::{Found, Report, Rule, RuleId, RuleSet, Source};
 
 use crate::verdict::FormatId;
 use labels::LabelPointers;

@@ -1,9 +1,11 @@
 //! One record as rules see it: its tape, the members they asked for, and the time. Nothing here allocates.
 
 use crate::clock::Timestamp;
+use crate::credentials::digest;
 use crate::tape::{Node, NodeIndex, StaticNode, Tape};
 
 use super::fields::{Field, Fields, behind};
+use super::rule::Found;
 
 /// The headers of a record, looked at only by rules that ask for one.
 pub trait Headers {
@@ -28,6 +30,8 @@ pub struct Record<'a> {
     pub key: Option<&'a [u8]>,
     /// Its headers, where the source has headers.
     pub headers: Option<&'a dyn Headers>,
+    /// What the rules have found out, once they have run.
+    pub found: Found,
 }
 
 impl<'a> Record<'a> {
@@ -47,6 +51,12 @@ impl<'a> Record<'a> {
     #[must_use]
     pub fn text(&self, field: Field) -> Option<&'a str> {
         self.text_at(self.node(field)?)
+    }
+
+    /// What tells the record from others with the same identity.
+    #[must_use]
+    pub fn content_tag(&self) -> u64 {
+        digest::content_tag(self.payload, self.found.mac.as_ref())
     }
 
     /// A node.

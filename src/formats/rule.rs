@@ -6,7 +6,9 @@
 
 use std::ops::ControlFlow;
 
+use crate::clock::Timestamp;
 use crate::config::Profile;
+use crate::credentials::mac::Mac;
 use crate::program::{Failure, Observer, OpIndex};
 use crate::tape::NodeIndex;
 use crate::verdict::Reason;
@@ -83,6 +85,15 @@ pub struct RuleId(pub(crate) u8);
 
 /// LIMIT: rules of one format; a set of them is one word.
 pub(crate) const RULES_MAX: usize = 64;
+
+/// What the rules found out on their way, and facts are made of.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Found {
+    /// The tag of a signature over the whole envelope that has verified.
+    pub mac: Option<Mac>,
+    /// When it was sent, by its own account, if a rule has asked.
+    pub sent: Option<Timestamp>,
+}
 
 /// A set of rules of one format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -186,12 +197,21 @@ pub struct Report<'o, O> {
     unchecked: RuleSet,
     /// Rules that the record broke, and that only warn.
     warned: RuleSet,
+    found: Found,
 }
 
 impl<'o, O: Observer> Report<'o, O> {
     /// A report on one record; `on` are the rules that hold and have their data, `lacking` those that lack it.
     pub fn new(observer: &'o mut O, rules: &'static [Rule], on: RuleSet, lacking: RuleSet) -> Self {
-        Self { observer, rules, on, lacking, unchecked: RuleSet::default(), warned: RuleSet::default() }
+        Self {
+            observer,
+            rules,
+            on,
+            lacking,
+            unchecked: RuleSet::default(),
+            warned: RuleSet::default(),
+            found: Found::default(),
+        }
     }
 
     /// Whether the rule is on. Ask before work that only this rule needs.
@@ -224,6 +244,22 @@ impl<'o, O: Observer> Report<'o, O> {
         if self.on.contains(rule) || self.lacking.contains(rule) {
             self.unchecked = self.unchecked.with(rule);
         }
+    }
+
+    /// A signature over the whole envelope has verified.
+    pub fn verified(&mut self, mac: Mac) {
+        self.found.mac = Some(mac);
+    }
+
+    /// The envelope's own time was read.
+    pub fn sent(&mut self, sent: Timestamp) {
+        self.found.sent = Some(sent);
+    }
+
+    /// What facts are made of, beside the record.
+    #[must_use]
+    pub fn found(&self) -> Found {
+        self.found
     }
 
     /// The rules that were broken so far, and only warn.

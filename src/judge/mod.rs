@@ -25,7 +25,7 @@ pub use watch::{NoWatch, StageWatch, Watch};
 
 use crate::credentials;
 use crate::formats::labels::{Labeller, Labels};
-use crate::formats::{Binding, Compiled, Facts, Fields, Headers, Record, RuleSet};
+use crate::formats::{Binding, Compiled, Facts, Fields, Found, Headers, Record, RuleSet};
 use crate::histograms::Stage;
 use crate::outline::{ByOutline, Outlines};
 use crate::program::{self, AllFailures, FirstFailure, Observer};
@@ -117,7 +117,9 @@ impl Judge {
         let Self { parser, scratch, secrets, fields, makes_facts, outlines, known, facts, .. } = self;
         let (labeller, labels) = (&self.labeller, &mut self.labels);
         *facts = None;
-        *labels = Labels::default();
+        if labeller.is_some() {
+            *labels = Labels::default();
+        }
         // A protocol with reasons of its own has them for what is no envelope, too.
         let format = rules.wire_format(binding);
         let mut walked = Walked { format, unchecked: RuleSet::default(), warned: RuleSet::default() };
@@ -155,7 +157,16 @@ impl Judge {
                         fields
                     };
                     let Input { now, key, .. } = input;
-                    let record = Record { tape, payload, in_shape, fields, now, key, headers };
+                    let record = Record {
+                        tape,
+                        payload,
+                        in_shape,
+                        fields,
+                        now,
+                        key,
+                        headers,
+                        found: Found::default(),
+                    };
                     let mut report = format.report(observer);
                     let mut held = meaning(format, &record, &mut report, watch);
                     if held.is_continue() {
@@ -163,6 +174,7 @@ impl Judge {
                     }
                     (walked.unchecked, walked.warned) = (report.unchecked_rules(), report.warned_rules());
                     if *makes_facts && held.is_continue() {
+                        let record = Record { found: report.found(), ..record };
                         *facts = Some(format.facts(&record, secrets));
                     }
                 }

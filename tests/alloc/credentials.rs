@@ -71,7 +71,7 @@ fn check_all(keys: &Keys, tape: Tape<'_>, payload: &[u8], scratch: &mut Scratch)
     let buffers = &mut scratch.canonical;
     held += u32::from(digest::delivery(tape, payload, buffers).is_ok());
     held += u32::from(digest::logical(tape, payload, buffers).is_ok());
-    held += u32::from(digest::identity(&[payload]) != [0; 16] && digest::content_tag(payload) != 0);
+    held += u32::from(digest::identity(&[payload]) != [0; 16] && digest::content_tag(payload, None) != 0);
     held += u32::from(digest::capability_fits(tape, NodeIndex(0), "sha256:", buffers));
     held += u32::from(digest::direct_id_fits("direct_", "a", "b", "c", "d"));
     let trust = proof::verify(tape, payload, text(tape, &["from"]), at(tape, &["proof"]), buffers);

@@ -7,8 +7,13 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tollgate::clock::Timestamp;
 use tollgate::config::{Config, Profile};
+use tollgate::credentials::digest::content_tag;
+use tollgate::credentials::keys::{Encoding, KeyRing, Secret};
+use tollgate::credentials::mac::{Olympus, OlympusKeys, OlympusScheme, sign_olympus};
+use tollgate::credentials::{Scratch, canonical};
 use tollgate::formats::{Binding, Facts, Headers, Lifecycle};
 use tollgate::judge::{Input, Judge, NoWatch, Payload, Rules};
+use tollgate::tape::{NodeIndex, Parser};
 
 struct Bench {
     rules: Rules,
@@ -17,6 +22,10 @@ struct Bench {
 
 impl Bench {
     fn new(profile: Profile) -> Self {
+        Self::of(&Self::config(profile))
+    }
+
+    fn config(profile: Profile) -> Config {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut config = Config::load(&root.join("tests/cases/tollgate.toml")).unwrap();
         let own = "[format.orders]\nschema = \"schemas/order.json\"\nid = \"/id\"\ntimestamp = \"/sent_at\"\n\
@@ -24,14 +33,21 @@ impl Bench {
         let examples = root.join("configs/examples/none.toml");
         config.merge(examples.to_str().unwrap(), own, &|_| None).unwrap();
         config.rules.profile = profile;
-        let rules = Rules::compile(&config).unwrap();
+        config
+    }
+
+    fn of(config: &Config) -> Self {
+        let rules = Rules::compile(config).unwrap();
         let mut judge = Judge::new(&rules);
         judge.make_facts();
         Self { rules, judge }
     }
 
     fn facts(&mut self, envelope: &Value, key: &[u8], now: &str) -> Facts {
-        let payload = envelope.to_string();
+        self.facts_of(&envelope.to_string(), key, now)
+    }
+
+    fn facts_of(&mut self, payload: &str, key: &[u8], now: &str) -> Facts {
         let now = Timestamp::from_rfc3339(now);
         let input = Input { payload: Payload::Bytes(payload.as_bytes()), key: Some(key), now };
         let verdict = self.judge.judge(&self.rules, Binding::Auto, input, &mut Vec::new(), &mut NoWatch);
@@ -85,6 +101,61 @@ fn olympus_is_told_by_its_message_id() {
     let ahead =
         bench.facts(&with(&envelope, "/envelope/timestamp", json!("2026-03-03T12:05:00Z")), b"", NOON);
     assert_eq!(ahead.keep_until, at("2026-03-04T12:05:00Z"));
+}
+
+/// An Olympus envelope signed by scheme v2, which covers all of it.
+fn signed(mut envelope: Value) -> Value {
+    let text = envelope.to_string();
+    let key = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+    let secret = Secret::from_text(key, Encoding::Hex, "test").unwrap();
+    let keys = OlympusKeys { masters: KeyRing::of(secret), ..OlympusKeys::default() };
+    let signature = Parser::new(64).parse(text.as_bytes(), |tape| {
+        let tape = tape.unwrap();
+        let node = |name: &str, under: NodeIndex| canonical::member(tape, under, name).unwrap();
+        let texts = |pointer: &str| envelope.pointer(pointer).and_then(Value::as_str).unwrap();
+        let parts = Olympus {
+            session_id: texts("/envelope/session_id"),
+            persona: texts("/authentication/sender_persona"),
+            correlation_id: texts("/envelope/correlation_id"),
+            source_agent: texts("/envelope/source_agent"),
+            target_agent: texts("/envelope/target_agent"),
+            message_type: texts("/protocol_message/message_type"),
+            payload: node("payload", node("protocol_message", NodeIndex(0))),
+            signature: Some(node("signature", node("authentication", NodeIndex(0)))),
+        };
+        let scratch = &mut Scratch::default();
+        sign_olympus(OlympusScheme::V2, &keys, tape, text.as_bytes(), &parts, at(NOON), scratch).unwrap()
+    });
+    envelope["authentication"]["signature"] = signature.into();
+    envelope
+}
+
+#[test]
+fn copies_and_conflicts_are_told_apart_whether_or_not_a_signature_covers_the_envelope() {
+    let envelope = signed(fixture("olympus/strict/valid/signed-with-plan.json"));
+    let changed = signed(with(&envelope, "/protocol_message/payload/task", json!("another")));
+    let (text, spelled) = (envelope.to_string(), serde_json::to_string_pretty(&envelope).unwrap());
+    let mac = envelope.pointer("/authentication/signature").and_then(Value::as_str).unwrap();
+    let mac: Vec<u8> =
+        (3..67).step_by(2).map(|at| u8::from_str_radix(&mac[at..at + 2], 16).unwrap()).collect();
+    let mac: [u8; 32] = mac.try_into().unwrap();
+    let mut without_keys = Config::default();
+    without_keys.rules.profile = Profile::Page;
+    let configs = [(Bench::config(Profile::Strict), Some(&mac)), (without_keys, None)];
+    for (config, mac) in configs {
+        // Two workers of one configuration agree, and each with itself.
+        for mut bench in [Bench::of(&config), Bench::of(&config)] {
+            let first = bench.facts_of(&text, b"", NOON);
+            assert_eq!(first.content, content_tag(text.as_bytes(), mac));
+            assert_eq!(bench.facts_of(&text, b"", NOON), first, "a copy");
+            let again = bench.facts_of(&spelled, b"", NOON);
+            assert_eq!(again.identity, first.identity);
+            assert_ne!(again.content, first.content, "the same in another spelling");
+            let other = bench.facts(&changed, b"", NOON);
+            assert_eq!(other.identity, first.identity);
+            assert_ne!(other.content, first.content, "another content");
+        }
+    }
 }
 
 #[test]

@@ -74,15 +74,48 @@ fn double_bytes<F: Form>(
     behind: &mut Option<(usize, usize)>,
 ) -> Option<usize> {
     let start = double_start::<F>(tape, payload, at, *behind)?;
-    let text = F::double(value);
-    let rest = payload.get(start..)?.strip_prefix(text.as_bytes())?;
-    *behind = match rest.first() {
-        Some(b',') => Some((at + 1, start + text.as_bytes().len() + 1)),
+    let rest = payload.get(start..)?;
+    let printed = || {
+        let text = F::double(value);
+        rest.starts_with(text.as_bytes()).then_some(text.as_bytes().len())
+    };
+    let len = short_decimal(rest).or_else(printed)?;
+    *behind = match rest.get(len) {
+        Some(b',') => Some((at + 1, start + len + 1)),
         Some(b']' | b'}') | None => None,
         // Another digit: a longer spelling that begins like the right one; or white space.
         Some(_) => return None,
     };
-    value.is_finite().then_some(text.as_bytes().len())
+    value.is_finite().then_some(len)
+}
+
+/// The length of a number that every form writes as it stands: with a point, a last digit other than zero, up to fifteen
+/// digits and not too small.
+///
+/// PERF: so most doubles need not be printed. No other decimal of up to fifteen digits is read as the same double, so its
+/// shortest digits are these.
+fn short_decimal(text: &[u8]) -> Option<usize> {
+    const DIGITS_MAX: usize = 15;
+    const SMALL_ZEROS_MAX: usize = 3;
+    let is_digit = |byte: &&u8| byte.is_ascii_digit();
+    let sign = usize::from(text.first() == Some(&b'-'));
+    let before = text.iter().skip(sign).take_while(is_digit).take(DIGITS_MAX + 1).count();
+    let point = sign + before;
+    let after = text.iter().skip(point + 1).take_while(is_digit).take(DIGITS_MAX + 1).count();
+    let zeros = text.iter().skip(point + 1).take_while(|byte| **byte == b'0').count();
+    let begins_well = match text.get(sign)? {
+        b'0' => before == 1 && zeros <= SMALL_ZEROS_MAX,
+        _ => before > 0,
+    };
+    let len = point + 1 + after;
+    let ends_well = after > 0 && text.get(point) == Some(&b'.') && text.get(len - 1) != Some(&b'0');
+    (begins_well && ends_well && before + after <= DIGITS_MAX).then_some(len)
+}
+
+/// The length of the number or word that begins at a place of a compact payload.
+pub(super) fn token_bytes(payload: &[u8], start: usize) -> Option<usize> {
+    let rest = payload.get(start..)?;
+    Some(memchr::memchr3(b',', b']', b'}', rest).unwrap_or(rest.trim_ascii_end().len()))
 }
 
 /// Where the double at a node begins: counted from the last place that is known, over integers and words alone.

@@ -1,6 +1,6 @@
 //! What tells one canonical form from another: the order of names, how strings are escaped, how numbers are laid out.
 //!
-//! The walks (`write.rs`, `in_place.rs`) are written once, for any [`Form`]; a form is a type without values, so the
+//! The walks (`write.rs`, `stretches.rs`) are written once, for any [`Form`]; a form is a type without values, so the
 //! choice is made when the code is compiled. Bytes of UTF-8 compare like code points. RFC 8785 compares UTF-16 units,
 //! which differ from that in one thing: code points beyond U+FFFF come before U+E000 to U+FFFF.
 
@@ -16,8 +16,10 @@ pub(super) trait Form {
     const INTEGER_MAX: u64;
     /// Whether integers beyond 64 bits are written, with the digits that they came with.
     const CARRIES_WIDE_INTEGERS: bool;
-    /// Whether every string stands in such a payload exactly as this form writes it.
-    fn leaves_strings_alone(payload: &[u8]) -> bool;
+    /// Whether a payload of the length of its tokens, as the form writes them, holds no escapes and needs none.
+    const LENGTH_TELLS_ESCAPES: bool;
+    /// Outside of this part of the payload, every string stands there exactly as the form writes it.
+    fn escapes(payload: &[u8]) -> Escapes;
     /// Turns a name's first eight bytes, filled up with zeros, into a key: where two keys differ, they are in the order
     /// of their names.
     fn rank(head: u64) -> u64;
@@ -34,6 +36,34 @@ pub(super) trait Form {
     fn double(value: f64) -> Text;
 }
 
+/// The part of a payload from the first to the last byte that a form does not leave as it stands.
+///
+/// A string that begins with an escape, or holds one, touches this part with as many bytes as it has without them: what
+/// stands in front of its first escape has the same length, and an escape stands for one byte at least.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Escapes {
+    first: usize,
+    behind: usize,
+}
+
+impl Escapes {
+    pub(super) const NONE: Self = Self { first: usize::MAX, behind: 0 };
+    /// Nothing is left as it stands.
+    #[cfg(test)]
+    pub(super) const EVERYWHERE: Self = Self { first: 0, behind: usize::MAX };
+
+    #[inline]
+    pub(super) fn are_none(self) -> bool {
+        self.first >= self.behind
+    }
+
+    /// Whether they touch so many bytes from a place on.
+    #[inline]
+    pub(super) fn touch(self, start: usize, len: usize) -> bool {
+        start < self.behind && self.first < start.saturating_add(len)
+    }
+}
+
 /// RFC 8785, the JSON Canonicalization Scheme.
 pub(super) struct Jcs;
 
@@ -42,10 +72,13 @@ impl Form for Jcs {
     /// Up to here every integer is a double of its own.
     const INTEGER_MAX: u64 = (1 << 53) - 1;
     const CARRIES_WIDE_INTEGERS: bool = false;
+    /// An escape is longer than what it stands for, and what has to be escaped cannot stand in a payload otherwise.
+    const LENGTH_TELLS_ESCAPES: bool = true;
 
     /// Without a backslash nothing was escaped, and what has to be escaped cannot stand in a payload unescaped.
-    fn leaves_strings_alone(payload: &[u8]) -> bool {
-        memchr::memchr(b'\\', payload).is_none()
+    fn escapes(payload: &[u8]) -> Escapes {
+        let Some(first) = memchr::memchr(b'\\', payload) else { return Escapes::NONE };
+        Escapes { first, behind: memchr::memrchr(b'\\', payload).unwrap_or(first) + 1 }
     }
 
     #[inline]
@@ -87,9 +120,16 @@ impl Form for Cpython {
     const NUMBER: u8 = 1;
     const INTEGER_MAX: u64 = u64::MAX;
     const CARRIES_WIDE_INTEGERS: bool = true;
+    /// What is not ASCII may stand in a payload without an escape.
+    const LENGTH_TELLS_ESCAPES: bool = false;
 
-    fn leaves_strings_alone(payload: &[u8]) -> bool {
-        payload.is_ascii() && memchr::memchr2(b'\\', 0x7F, payload).is_none()
+    fn escapes(payload: &[u8]) -> Escapes {
+        if payload.is_ascii() && memchr::memchr2(b'\\', 0x7F, payload).is_none() {
+            return Escapes::NONE;
+        }
+        let is_special = |byte: &u8| !byte.is_ascii() || matches!(byte, b'\\' | 0x7F);
+        let first = payload.iter().position(is_special).unwrap_or(payload.len());
+        Escapes { first, behind: payload.iter().rposition(is_special).unwrap_or(first) + 1 }
     }
 
     #[inline]

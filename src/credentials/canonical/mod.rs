@@ -4,8 +4,8 @@
 //!
 //! 1. The payload has the form already: it is compact (`compact.rs`) and its members are in order. Then the answer is a
 //!    piece of the payload, or two around a member that is left out, and nothing is written.
-//! 2. It is compact, but members are not in order: stretches of the payload are copied in the right order
-//!    (`stretches.rs`).
+//! 2. It is compact, members are not in order, and its outline is known: stretches of the payload are copied in the right
+//!    order (`stretches.rs`, `plans.rs`).
 //! 3. Otherwise the form is written from the tape, token by token (`write.rs`).
 //!
 //! All of them give the same bytes; a test with random documents holds that.
@@ -24,7 +24,7 @@ mod tests;
 mod walk;
 mod write;
 
-use forms::{Cpython, Form, Jcs};
+use forms::{Cpython, Escapes, Form, Jcs};
 use order::Ordered;
 use plans::Plans;
 use stretches::{Compact, Stretch};
@@ -160,28 +160,28 @@ fn append<'a, F: Form>(
     buffers: &mut Buffers,
 ) -> Result<Option<[&'a [u8]; 2]>, Unfit> {
     let Buffers { out, lists, stretches, plans, .. } = buffers;
-    let plain = F::leaves_strings_alone(payload);
-    let ordered = Ordered { tape, payload, omit: omit.map_or(usize::MAX, |omit| omit.0 as usize), plain };
+    let mut ordered = Ordered {
+        tape,
+        payload,
+        omit: omit.map_or(usize::MAX, |omit| omit.0 as usize),
+        escapes: Escapes::NONE,
+    };
     let node = node.0 as usize;
-    if plain
+    let compact = Compact::new(tape, payload, node);
+    if let (Some(compact), Some(stretches)) = (compact, plans.find::<F>(ordered, node)) {
+        return compact.take::<F>(stretches, out);
+    }
+    ordered.escapes = F::escapes(payload);
+    if let Some(compact) = compact
+        && ordered.escapes.are_none()
         && tape.wide().is_empty()
         && compact::begins_compact(tape, payload)
-        && let Some(compact) = Compact::new(tape, payload, node)
+        // PERF: of a form that will not be known the next time either, a list is good only if all is in order.
+        && (tape.outline().is_some() || ordered.begins_in_order::<F>(node))
+        && is_listed::<F>(ordered, node, lists, stretches)
     {
-        let known = plans.find::<F>(ordered, node);
-        let stretches = match known {
-            Some(known) => known,
-            None if is_listed::<F>(ordered, node, lists, stretches) => {
-                plans.learn::<F>(ordered, node, stretches);
-                stretches
-            }
-            None => return write::append::<F>(ordered, node, lists, out).map(|()| None),
-        };
-        let pieces = compact.pieces::<F>(stretches);
-        if pieces.is_none() {
-            compact.copy::<F>(stretches, out).ok_or(Unfit::NoSuchNode)?;
-        }
-        return Ok(pieces);
+        plans.learn::<F>(ordered, node, stretches);
+        return compact.take::<F>(stretches, out);
     }
     write::append::<F>(ordered, node, lists, out)?;
     Ok(None)

@@ -5,12 +5,14 @@
 
 use std::cmp::Ordering;
 
-use super::forms::Form;
+use super::forms::{Escapes, Form};
 use super::{Unfit, behind};
 use crate::tape::{Node, Tape};
 
+/// Most objects have no more members than this.
+const FEW: usize = 8;
 /// Up to this many members are put in order by counting.
-const FEW: usize = 16;
+const SOME: usize = 16;
 
 /// A document whose members are wanted in order.
 #[derive(Clone, Copy)]
@@ -19,8 +21,8 @@ pub(super) struct Ordered<'a> {
     pub(super) payload: &'a [u8],
     /// The value of the member that is left out; no node has this number if there is none.
     pub(super) omit: usize,
-    /// Whether names stand in the payload as they are on the tape.
-    pub(super) plain: bool,
+    /// Where strings may not stand in the payload as the form writes them.
+    pub(super) escapes: Escapes,
 }
 
 impl<'a> Ordered<'a> {
@@ -32,11 +34,25 @@ impl<'a> Ordered<'a> {
         len: usize,
         members: &mut Vec<u32>,
     ) -> Result<(), Unfit> {
-        if len > FEW {
-            return self.list_many::<F>(object, len, members);
+        if len <= FEW {
+            self.list_up_to::<F, FEW>(object, len, members)
+        } else if len <= SOME {
+            self.list_up_to::<F, SOME>(object, len, members)
+        } else {
+            self.list_many::<F>(object, len, members)
         }
+    }
+
+    #[inline]
+    fn list_up_to<F: Form, const N: usize>(
+        self,
+        object: usize,
+        len: usize,
+        members: &mut Vec<u32>,
+    ) -> Result<(), Unfit> {
         let nodes = self.tape.nodes();
-        let (mut keys, mut names) = ([0_u64; FEW], [0_u32; FEW]);
+        // No name has such a key: it is no UTF-8.
+        let (mut keys, mut names) = ([u64::MAX; N], [0_u32; N]);
         let (mut count, mut last_key, mut ascending) = (0, 0, true);
         let mut name_at = object + 1;
         for _ in 0..len {
@@ -53,18 +69,31 @@ impl<'a> Ordered<'a> {
             }
             name_at = behind(nodes, name_at + 1);
         }
-        let (Some(keys), Some(listed)) = (keys.get(..count), names.get(..count)) else {
-            return Err(Unfit::NoSuchNode);
-        };
-        if ascending {
-            members.extend_from_slice(listed);
-            return Ok(());
-        }
-        match counted(keys, listed) {
-            Some(sorted) => members.extend_from_slice(sorted.get(..count).unwrap_or_default()),
+        let sorted = if ascending { Some(names) } else { counted(&keys, &names, count) };
+        match sorted.as_ref().and_then(|sorted| sorted.get(..count)) {
+            Some(sorted) => members.extend_from_slice(sorted),
             None => self.list_many::<F>(object, len, members)?,
         }
         Ok(())
+    }
+
+    /// Whether the members of the object at `object` stand in order as far as a glance tells; what is no object does.
+    pub(super) fn begins_in_order<F: Form>(self, object: usize) -> bool {
+        let nodes = self.tape.nodes();
+        let Some(Node::Object { len, .. }) = nodes.get(object) else { return true };
+        let (mut name_at, mut last_key) = (object + 1, 0);
+        for _ in 0..*len {
+            let Ok(name) = self.name(name_at) else { return false };
+            if name_at + 1 != self.omit {
+                let key = self.key::<F>(name);
+                if key < last_key {
+                    return false;
+                }
+                last_key = key;
+            }
+            name_at = behind(nodes, name_at + 1);
+        }
+        true
     }
 
     /// As [`Self::list`], for objects with many members, or with names that begin alike or stand twice.
@@ -97,7 +126,12 @@ impl<'a> Ordered<'a> {
     #[inline]
     fn key<F: Form>(self, name: &str) -> u64 {
         let place = self.tape.place(name);
-        match self.payload.get(place..).and_then(|rest| rest.first_chunk()).filter(|_| self.plain) {
+        match self
+            .payload
+            .get(place..)
+            .and_then(|rest| rest.first_chunk())
+            .filter(|_| self.escapes.are_none())
+        {
             Some(chunk) => {
                 let unwanted = 64 - 8 * name.len().min(8) as u32;
                 F::rank(u64::from_be_bytes(*chunk).checked_shr(unwanted).unwrap_or(0) << (unwanted & 63))
@@ -118,16 +152,18 @@ impl<'a> Ordered<'a> {
 
 /// Puts a few members in order by counting for each how many come before it; `None` if two have the same key.
 ///
-/// PERF: no branch depends on the names, so none is guessed wrong.
+/// PERF: no branch depends on the names or on how many there are, so none is guessed wrong.
 #[inline]
-fn counted(keys: &[u64], names: &[u32]) -> Option<[u32; FEW]> {
-    let mut sorted = [0; FEW];
+fn counted<const N: usize>(keys: &[u64; N], names: &[u32; N], count: usize) -> Option<[u32; N]> {
+    let mut sorted = [0; N];
     let mut taken = 0_u32;
     for (key, name) in keys.iter().zip(names) {
         let rank = keys.iter().fold(0_usize, |rank, other| rank + usize::from(other < key));
+        // Those that are not there all take the first place behind the others.
         *sorted.get_mut(rank)? = *name;
         taken |= 1 << rank;
     }
     // Two with one key take the same place.
-    (taken.count_ones() as usize == keys.len()).then_some(sorted)
+    let wanted = count + usize::from(count < N);
+    (taken.count_ones() as usize == wanted).then_some(sorted)
 }

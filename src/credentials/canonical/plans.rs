@@ -1,14 +1,15 @@
 //! Forms that are known beforehand: the stretches of a document with the same outline, which fit this one, too.
 //!
 //! An outline tells names, containers and which values are strings, so the order of members is that of the last time. What
-//! it does not tell is white space; whether there is some shows in the length of the payload, as in `compact.rs`.
+//! it does not tell is white space and escapes; whether there are some shows in the length of the payload, as in
+//! `compact.rs`.
 
 use super::compact;
 use super::forms::Form;
 use super::order::Ordered;
 use super::stretches::Stretch;
 use crate::outline::ByOutline;
-use crate::tape::Node;
+use crate::tape::{Node, StaticNode};
 
 /// LIMIT: stretches of a form that is remembered.
 const STRETCHES_MAX: usize = 192;
@@ -54,9 +55,18 @@ impl Plans {
         if (plan.form, plan.node, plan.omit) != (F::NUMBER, node, ordered.omit) {
             return None;
         }
+        let Ordered { tape, payload, .. } = ordered;
         let scalars = scalar_bytes::<F>(ordered, plan.scalars.iter().map(|at| *at as usize))?;
         let bytes = plan.fixed_bytes + outline.text_bytes + scalars;
-        (bytes == ordered.payload.trim_ascii_end().len()).then_some(&plan.stretches)
+        if bytes != payload.trim_ascii_end().len() || !tape.wide().is_empty() {
+            return None;
+        }
+        // PERF: the length tells escapes as well, which are longer than what they stand for, and so a look for them is
+        // saved. But doubles were looked up at places that are right only without escapes.
+        let is_double =
+            |at: &u32| matches!(tape.nodes().get(*at as usize), Some(Node::Static(StaticNode::F64(_))));
+        let told = F::LENGTH_TELLS_ESCAPES && !plan.scalars.iter().any(is_double);
+        (told || F::escapes(payload).are_none()).then_some(&plan.stretches)
     }
 
     /// Remembers the stretches of a compact document's form.

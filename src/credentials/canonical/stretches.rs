@@ -39,8 +39,8 @@ const BEGIN: u32 = u32::MAX;
 const NOWHERE: u32 = u32::MAX - 1;
 /// Longer punctuation takes another stretch.
 const TAIL_BYTES: u32 = 8;
-/// PERF: stretches are copied in pieces of a fixed size, of which the last one is too long.
-const CHUNK_BYTES: usize = 32;
+/// PERF: short stretches are copied as so many bytes, whatever their length; what was too much is overwritten.
+const CHUNK_BYTES: usize = 64;
 
 /// A compact payload and the place of the value in it.
 #[derive(Clone, Copy)]
@@ -269,6 +269,10 @@ impl<'a, 't> Compact<'a, 't> {
             }
         };
         let mut end = known + stretch.beyond as usize;
+        // PERF: the one value behind a name's colon need not be printed.
+        if rest == stretch.to as usize && stretch.last != BEGIN && stretch.beyond == 1 {
+            return Some(start..end + compact::token_bytes(self.payload, end)?);
+        }
         for node in self.tape.nodes().get(rest..=stretch.to as usize).unwrap_or_default() {
             if let Node::Static(scalar) = node {
                 end += compact::written_bytes::<F>(*scalar);
@@ -317,6 +321,19 @@ impl<'a, 't> Compact<'a, 't> {
         (payload.get(before..start)? == rest).then_some([one, payload.get(before..end)?])
     }
 
+    /// The form as pieces of the payload; `None` if it is more than two, and was appended to `out` instead.
+    pub(super) fn take<F: Form>(
+        self,
+        stretches: &[Stretch],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<[&'a [u8]; 2]>, Unfit> {
+        let pieces = self.pieces::<F>(stretches);
+        if pieces.is_none() {
+            self.copy::<F>(stretches, out).ok_or(Unfit::NoSuchNode)?;
+        }
+        Ok(pieces)
+    }
+
     /// Appends the form to `out`.
     pub(super) fn copy<F: Form>(self, stretches: &[Stretch], out: &mut Vec<u8>) -> Option<()> {
         let mut to = out.len();
@@ -324,22 +341,13 @@ impl<'a, 't> Compact<'a, 't> {
         out.resize(to + self.payload.len() + CHUNK_BYTES, 0);
         for stretch in stretches {
             let Range { start, end } = self.range::<F>(stretch)?;
-            let wanted = to + end.checked_sub(start)?;
-            let mut rest = self.payload.get(start..)?;
-            while to < wanted {
-                let place = out.get_mut(to..)?;
-                if let (Some((chunk, beyond)), Some(place)) =
-                    (rest.split_first_chunk::<CHUNK_BYTES>(), place.first_chunk_mut())
-                {
-                    *place = *chunk;
-                    rest = beyond;
-                    to += CHUNK_BYTES;
-                } else {
-                    let len = wanted - to;
-                    place.get_mut(..len)?.copy_from_slice(rest.get(..len)?);
-                    break;
-                }
+            let len = end.checked_sub(start)?;
+            let (rest, place) = (self.payload.get(start..)?, out.get_mut(to..)?);
+            match (rest.first_chunk::<CHUNK_BYTES>(), place.first_chunk_mut()) {
+                (Some(chunk), Some(place)) if len <= CHUNK_BYTES => *place = *chunk,
+                _ => place.get_mut(..len)?.copy_from_slice(rest.get(..len)?),
             }
+            let wanted = to + len;
             *out.get_mut(wanted..)?.first_chunk_mut()? = stretch.tail.to_le_bytes();
             to = wanted + stretch.tail_len as usize;
         }

@@ -122,9 +122,22 @@ impl Slot {
         let rest = self.identity.strip_prefix(&ring.id.to_le_bytes()).and_then(|rest| rest.split_first());
         let Some((_, rest)) = rest.filter(|(of, _)| usize::from(**of) == number) else { return false };
         let rest = derivation.parts().into_iter().flatten().try_fold(rest, |rest, part| {
-            rest.strip_prefix(&(part.len() as u32).to_le_bytes())?.strip_prefix(part)
+            let rest = rest.strip_prefix(&(part.len() as u32).to_le_bytes())?;
+            let (known, rest) = rest.split_at_checked(part.len())?;
+            is_same(known, part).then_some(rest)
         });
         rest.is_some_and(<[u8]>::is_empty)
+    }
+}
+
+/// Whether two texts of the same length are equal. PERF: most have up to sixteen bytes, which are two words.
+#[inline]
+fn is_same(known: &[u8], part: &[u8]) -> bool {
+    let words = |bytes: &[u8]| Some((*bytes.first_chunk::<8>()?, *bytes.last_chunk::<8>()?));
+    match part.len() {
+        0 => true,
+        8..=16 => words(known) == words(part),
+        _ => known == part,
     }
 }
 
@@ -136,13 +149,18 @@ fn hash(random: [u64; 2], ring: &KeyRing, number: usize, derivation: Derivation<
         (product as u64) ^ (product >> 64) as u64
     };
     let mut hash = fold(ring.id ^ first, second ^ number as u64);
-    for part in derivation.parts().into_iter().flatten() {
-        let (words, rest) = part.as_chunks();
-        for word in words {
+    for part in derivation.varying().into_iter().filter(|part| !part.is_empty()) {
+        // PERF: most parts have eight to sixteen bytes, which are two words.
+        let mut words = part;
+        while let Some((word, rest)) = words.split_first_chunk().filter(|_| words.len() > 16) {
             hash = fold(hash ^ u64::from_le_bytes(*word), second);
+            words = rest;
         }
-        let rest = rest.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
-        hash = fold(hash ^ rest ^ (part.len() as u64) << 56, second);
+        let (head, tail) = match (words.first_chunk(), words.last_chunk()) {
+            (Some(head), Some(tail)) => (u64::from_le_bytes(*head), u64::from_le_bytes(*tail)),
+            _ => (words.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)), 0),
+        };
+        hash = fold(hash ^ head ^ (part.len() as u64) << 56, second ^ tail);
     }
     hash as usize
 }

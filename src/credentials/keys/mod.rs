@@ -123,6 +123,15 @@ impl Derivation<'_> {
         }
     }
 
+    /// The parts that differ between records; the first info is the scheme's name.
+    fn varying(&self) -> [&[u8]; 4] {
+        match *self {
+            Self::Plain => [&[]; 4],
+            Self::Hmac(text) => [text, &[], &[], &[]],
+            Self::Hkdf { salt, info: [_, two, three, four] } => [salt, two, three, four],
+        }
+    }
+
     /// Writes what tells this derivation from others: each part with its length.
     fn write_identity(self, identity: &mut Vec<u8>) {
         for part in self.parts().into_iter().flatten() {

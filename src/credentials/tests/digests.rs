@@ -56,9 +56,25 @@ fn identities_do_not_run_into_each_other() {
     assert_ne!(digest::identity(&[b"ab", b"c"]), digest::identity(&[b"a", b"bc"]));
     assert_ne!(digest::identity(&[b"a"]), digest::identity(&[b"a", b""]));
     assert_eq!(digest::identity(&[b"a", b"b"]), digest::identity(&[b"a", b"b"]));
-    assert_ne!(digest::content_tag(b"a"), digest::content_tag(b"b"));
-    // These two have the same CRC-32.
-    assert_ne!(digest::content_tag(b"plumless"), digest::content_tag(b"buckeroo"));
+}
+
+#[test]
+fn content_tags_tell_payloads_apart() {
+    use digest::content_tag;
+    let (mac, other) = ([7; 32], [8; 32]);
+    for mac in [None, Some(&mac)] {
+        assert_eq!(content_tag(b"a", mac), content_tag(b"a", mac));
+        assert_ne!(content_tag(b"a", mac), content_tag(b"b", mac));
+        // These two have the same CRC-32.
+        assert_ne!(content_tag(b"plumless", mac), content_tag(b"buckeroo", mac));
+    }
+    assert_ne!(content_tag(b"a", Some(&mac)), content_tag(b"a", Some(&other)));
+    assert_ne!(content_tag(b"a", Some(&mac)), content_tag(b"a", None));
+    // The checksum is bound to the tag: what it can be steered to does not make up for another tag.
+    let xored = |mac: &[u8; 32], payload: &[u8]| {
+        content_tag(payload, Some(mac)) ^ xxhash_rust::xxh3::xxh3_64(payload)
+    };
+    assert_ne!(xored(&mac, b"a"), xored(&mac, b"b"));
 }
 
 #[test]

@@ -154,7 +154,7 @@ fn olympus_vectors_sign_and_verify() {
                         &mut scratch,
                     );
                     assert_eq!(outcome.is_ok(), vector.verifies, "{}: {outcome:?}", vector.name);
-                    assert!(outcome.is_err() || outcome == Ok(scheme));
+                    assert!(outcome.is_err() || outcome.is_ok_and(|(verified, _)| verified == scheme));
                 }
                 if scheme == OlympusScheme::V2 {
                     let mut buffers = Buffers::default();
@@ -282,10 +282,12 @@ fn verify_small(
     now: Timestamp,
     scratch: &mut Scratch,
 ) -> Result<OlympusScheme, MacError> {
-    Parser::new(64).parse(SMALL.as_bytes(), |tape| {
-        let tape = tape.unwrap();
-        verify_olympus(keys, tape, SMALL.as_bytes(), &olympus(tape), signature, now, scratch)
-    })
+    Parser::new(64)
+        .parse(SMALL.as_bytes(), |tape| {
+            let tape = tape.unwrap();
+            verify_olympus(keys, tape, SMALL.as_bytes(), &olympus(tape), signature, now, scratch)
+        })
+        .map(|(scheme, _)| scheme)
 }
 
 fn sign_small(scheme: OlympusScheme, keys: &OlympusKeys, now: Timestamp) -> Result<String, MacError> {
@@ -390,7 +392,7 @@ fn the_cache_of_keys_is_bounded_and_right() {
                     Alfred { tenant_id: &tenant, agent_id: "a", service_id: "b", signature: None, own: None };
                 let good = sign_alfred(&keys, tape, document.as_bytes(), &parts, NOW, &mut scratch).unwrap();
                 let verify = |parts: &Alfred<'_>, scratch: &mut Scratch| {
-                    verify_alfred(&keys, tape, document.as_bytes(), parts, &good, NOW, scratch)
+                    verify_alfred(&keys, tape, document.as_bytes(), parts, &good, NOW, scratch).map(drop)
                 };
                 assert_eq!(verify(&parts, &mut scratch), Ok(()), "{round} {tenant}");
                 let other = Alfred { agent_id: "ab", service_id: "", ..parts };
@@ -420,7 +422,7 @@ fn an_agents_own_key_replaces_the_master() {
         let mut verify = |keys: &AlfredKeys, tenant, signature: &str| {
             let own = keys.own("a", tenant);
             let parts = Alfred { tenant_id: "", agent_id: "a", service_id: "b", signature: None, own };
-            verify_alfred(keys, tape, document.as_bytes(), &parts, signature, NOW, &mut scratch)
+            verify_alfred(keys, tape, document.as_bytes(), &parts, signature, NOW, &mut scratch).map(drop)
         };
         assert_eq!(verify(&keys, "t", &own), Ok(()));
         assert_eq!(verify(&keys, "t", &by_master), Err(MacError::Mismatch));

@@ -246,6 +246,7 @@ fn is_word(byte: u8) -> bool {
 mod tests {
     use super::*;
     use crate::formats::fields::Fields;
+    use crate::formats::rule::Found;
     use crate::tape::Parser;
 
     #[test]
@@ -335,6 +336,7 @@ mod tests {
                 now: None,
                 key: None,
                 headers: None,
+                found: Found::default(),
             };
             scan(&record, NodeIndex(0)).is_some()
         })

@@ -5,7 +5,7 @@ use super::message::{Message, MessageType};
 use super::registry::plain_intent;
 use crate::clock::Timestamp;
 use crate::credentials::Scratch;
-use crate::credentials::digest::{content_tag, identity};
+use crate::credentials::digest::identity;
 use crate::formats::facts::{AlfredMessage, Exchange, Facts, Lifecycle};
 use crate::formats::record::Record;
 
@@ -26,7 +26,7 @@ pub(super) fn of(record: &Record<'_>, alfred: &Alfred, scratch: &mut Scratch) ->
     Facts {
         // An id in other letter case is the same id, whoever sends it.
         identity: Some(identity(&[&lower(message.id.text)])),
-        content: content_tag(record.payload),
+        content: record.content_tag(),
         now: Some(time),
         keep_until: time.plus_secs(alfred.knobs.dedup_keep_s),
         capped: false,

@@ -324,7 +324,10 @@ impl Alfred {
             now,
             scratch,
         ) {
-            Ok(()) => ControlFlow::Continue(()),
+            Ok(mac) => {
+                report.verified(mac);
+                ControlFlow::Continue(())
+            }
             Err(MacError::Unfit(_)) => {
                 report.broken(SIGNED_NUMBERS, record.first_inexact_integer().unwrap_or(signature.at))
             }

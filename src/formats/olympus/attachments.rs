@@ -21,8 +21,8 @@ use super::{
     ATTACHMENT_TYPE, ATTACHMENTS, CORRELATION, HASH_PLACEHOLDER, HASH_PRESENT,
 };
 
-/// Fewer attachments than this are kept while they are checked.
-const FEW: usize = 8;
+/// So many attachments are kept while they are checked.
+const FEW: usize = 4;
 
 /// Where plans lie.
 const PLANS: &str = ".artifacts/plans/";
@@ -160,13 +160,14 @@ pub(super) fn check<O: Observer>(
     let all = record.items(list).map(|at| Attachment::of(record, at));
     let mut few = [Attachment::NONE; FEW];
     // PERF: a few are read once; of many, each rule reads its own.
-    let mut count = 0;
-    for (place, attachment) in few.iter_mut().zip(all.clone()) {
-        *place = attachment;
-        count += 1;
-    }
-    match few.get(..count).filter(|_| count < FEW) {
-        Some(few) => check_all(contents, few.iter().copied(), target, record, report),
+    let count = record.items(list).count();
+    match few.get_mut(..count) {
+        Some(few) => {
+            for (place, attachment) in few.iter_mut().zip(all) {
+                *place = attachment;
+            }
+            check_all(contents, few.iter().copied(), target, record, report)
+        }
         None => check_all(contents, all, target, record, report),
     }
 }

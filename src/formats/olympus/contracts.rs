@@ -5,7 +5,10 @@ use crate::tape::NodeIndex;
 use super::super::record::Record;
 use super::super::rule::RuleId;
 use super::routes::{MessageType, Persona};
-use super::{APPROVAL, APPROVED_DOCUMENTS, APPROVED_TESTS, CANCELLED, FEEDBACK, PRIORITY};
+use super::{
+    APPROVAL, APPROVED_DOCUMENTS, APPROVED_TESTS, CANCELLED, FEEDBACK, PAYLOAD_CONTEXT, PAYLOAD_FEEDBACK,
+    PAYLOAD_GRACEFUL, PAYLOAD_PRIORITY, PAYLOAD_REASON, PAYLOAD_TASK, PRIORITY,
+};
 
 /// Checks the payload's contract; the first thing that is wrong, and where.
 pub(super) fn check(
@@ -17,17 +20,16 @@ pub(super) fn check(
 ) -> Option<(RuleId, NodeIndex)> {
     match message_type {
         MessageType::ASSIGN => {
-            let priority = record.member(payload, "priority")?;
-            let known = ["P0", "P1", "P2", "P3", "P4", "urgent"];
-            let holds = record.text_at(priority).is_some_and(|priority| known.contains(&priority));
+            let priority = record.node(PAYLOAD_PRIORITY)?;
+            let holds = matches!(record.text_at(priority), Some("P0" | "P1" | "P2" | "P3" | "P4" | "urgent"));
             (!holds).then_some((PRIORITY, priority))
         }
-        MessageType::FEEDBACK if source.evaluates() => match record.member(payload, "feedback") {
+        MessageType::FEEDBACK if source.evaluates() => match record.node(PAYLOAD_FEEDBACK) {
             Some(feedback) => broken_feedback(record, feedback).map(|at| (FEEDBACK, at)),
             None => Some((FEEDBACK, payload)),
         },
         MessageType::BLOCK => {
-            let feedback = record.member(payload, "feedback")?;
+            let feedback = record.node(PAYLOAD_FEEDBACK)?;
             broken_feedback(record, feedback).map(|at| (FEEDBACK, at))
         }
         MessageType::APPROVE if source == Persona::VALIDATION_TESTER => {
@@ -37,8 +39,9 @@ pub(super) fn check(
             broken_documentation_approval(record, payload).map(|at| (APPROVED_DOCUMENTS, at))
         }
         MessageType::CANCEL => {
-            let reason = member(record, payload, "reason", |at| record.text_at(at).is_some());
-            let graceful = || member(record, payload, "graceful", |at| record.flag_at(at).is_some());
+            let reason = demanded(record.node(PAYLOAD_REASON), payload, |at| record.text_at(at).is_some());
+            let graceful =
+                || demanded(record.node(PAYLOAD_GRACEFUL), payload, |at| record.flag_at(at).is_some());
             reason.and_then(|_| graceful()).err().map(|at| (CANCELLED, at))
         }
         _ => None,
@@ -48,7 +51,9 @@ pub(super) fn check(
 /// Whether the payload has what its message type usually has; nobody insists on it.
 pub(super) fn has_expected(record: &Record<'_>, payload: NodeIndex, message_type: MessageType) -> bool {
     let (members, lists): (&[&str], &[&str]) = match message_type {
-        MessageType::ASSIGN => (&["task", "context"], &[]),
+        MessageType::ASSIGN => {
+            return record.node(PAYLOAD_TASK).is_some() && record.node(PAYLOAD_CONTEXT).is_some();
+        }
         MessageType::STATUS => (&["phase", "progress"], &["blockers"]),
         MessageType::RESULT => (&["summary", "test_results"], &["artifacts", "documentation_updated"]),
         MessageType::ESCALATE => (&["reason", "attempts"], &["options"]),
@@ -66,7 +71,16 @@ fn member(
     name: &str,
     holds: impl FnOnce(NodeIndex) -> bool,
 ) -> Result<NodeIndex, NodeIndex> {
-    match record.member(object, name) {
+    demanded(record.member(object, name), object, holds)
+}
+
+/// As [`member`], for a member that is already found.
+fn demanded(
+    found: Option<NodeIndex>,
+    object: NodeIndex,
+    holds: impl FnOnce(NodeIndex) -> bool,
+) -> Result<NodeIndex, NodeIndex> {
+    match found {
         Some(at) if holds(at) => Ok(at),
         Some(at) => Err(at),
         None => Err(object),

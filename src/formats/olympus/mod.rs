@@ -10,10 +10,12 @@ mod routes;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
+use foldhash::fast::RandomState;
+
 use crate::clock::Timestamp;
 use crate::config::{self, Profile};
 use crate::credentials::keys::Encoding;
-use crate::credentials::mac::{self, MacError, OlympusKeys};
+use crate::credentials::mac::{self, MacError, OlympusKeys, OlympusScheme};
 use crate::credentials::{Scratch, Unfit, digest};
 use crate::program::Observer;
 
@@ -43,6 +45,14 @@ fields! {
     PERSONA "/persona";
     MESSAGE_TYPE "/protocol_message/message_type";
     PAYLOAD "/protocol_message/payload";
+    PAYLOAD_TASK "/protocol_message/payload/task";
+    PAYLOAD_CONTEXT "/protocol_message/payload/context";
+    PAYLOAD_PRIORITY "/protocol_message/payload/priority";
+    PAYLOAD_REASON "/protocol_message/payload/reason";
+    PAYLOAD_GRACEFUL "/protocol_message/payload/graceful";
+    PAYLOAD_FEEDBACK "/protocol_message/payload/feedback";
+    PAYLOAD_CYCLE "/protocol_message/payload/feedback/cycle";
+    PAYLOAD_PARTIAL "/protocol_message/payload/partial";
     ATTACHMENTS "/context_attachments";
 }
 
@@ -113,7 +123,7 @@ pub(super) struct Olympus {
     aliases: HashMap<Box<str>, Persona>,
     contents: Contents,
     /// Persona and session by task id.
-    tasks: HashMap<Box<str>, (Box<str>, Box<str>)>,
+    tasks: HashMap<Box<str>, (Box<str>, Box<str>), RandomState>,
     keys: Option<OlympusKeys>,
     coverage_percent_min: u16,
     max_age_s: u32,
@@ -161,7 +171,7 @@ impl BuiltIn for Olympus {
         if self.aliases.is_empty() {
             return Vec::new();
         }
-        let mut names: Vec<_> = PERSONAS.iter().map(|name| serde_json::Value::from(*name)).collect();
+        let mut names: Vec<_> = PERSONAS.texts.iter().map(|name| serde_json::Value::from(*name)).collect();
         let mut aliases: Vec<_> = self.aliases.keys().map(|name| serde_json::Value::from(&**name)).collect();
         aliases.sort_by_key(ToString::to_string);
         names.extend(aliases);
@@ -222,20 +232,25 @@ impl BuiltIn for Olympus {
         let Some(signature) = record.text(SIGNATURE).filter(|signature| !signature.is_empty()) else {
             return report.broken(SIGNED, at);
         };
-        if report.wants(SIGNATURE_FORM) && !mac::has_olympus_form(signature) {
-            return report.broken(SIGNATURE_FORM, at);
-        }
-        let Some(keys) = &self.keys else {
-            report.unchecked(VERIFIED);
+        let (Some(keys), true, Some(signed)) = (&self.keys, report.wants(VERIFIED), signed_members(record))
+        else {
+            if report.wants(SIGNATURE_FORM) && !mac::has_olympus_form(signature) {
+                return report.broken(SIGNATURE_FORM, at);
+            }
+            if self.keys.is_none() {
+                report.unchecked(VERIFIED);
+            }
             return ControlFlow::Continue(());
         };
-        if !report.wants(VERIFIED) {
-            return ControlFlow::Continue(());
-        }
-        let Some(signed) = signed_members(record) else { return ControlFlow::Continue(()) };
         let now = now(record);
         match mac::verify_olympus(keys, record.tape, record.payload, &signed, signature, now, scratch) {
-            Ok(_) => ControlFlow::Continue(()),
+            Ok((scheme, mac)) => {
+                if scheme == OlympusScheme::V2 {
+                    report.verified(mac);
+                }
+                ControlFlow::Continue(())
+            }
+            Err(MacError::Form) if report.wants(SIGNATURE_FORM) => report.broken(SIGNATURE_FORM, at),
             Err(MacError::NoKey) => report.broken(KNOWN_SESSION, at),
             Err(MacError::Unfit(Unfit::NumberRange)) => report.broken(SIGNABLE, at),
             Err(_) => report.broken(VERIFIED, at),
@@ -250,18 +265,17 @@ impl BuiltIn for Olympus {
         let source = persona(SOURCE_AGENT);
         let message_type = MessageType::of(text(MESSAGE_TYPE))
             .and_then(|message_type| OlympusType::ALL.get(usize::from(message_type.0)));
-        let payload = record.place(PAYLOAD);
-        let feedback = record.member(payload, "feedback");
-        let cycle = feedback.and_then(|at| record.member(at, "cycle"));
-        let partial = record.member(payload, "partial").and_then(|at| record.flag_at(at));
+        let cycle = record.node(PAYLOAD_CYCLE);
+        let partial = record.node(PAYLOAD_PARTIAL).and_then(|at| record.flag_at(at));
         let v1 = record.text(SIGNATURE).filter(|signature| signature.len() == 64);
-        let sent = record.text(TIMESTAMP).and_then(Timestamp::from_rfc3339).unwrap_or_default();
+        let sent = record.found.sent.unwrap_or_default();
+        let now = record.now.unwrap_or(sent);
         // At least as long as a copy could still be fresh.
-        let keep_until = now(record).plus_secs(self.keep_s).max(sent.plus_secs(self.max_age_s));
+        let keep_until = now.plus_secs(self.keep_s).max(sent.plus_secs(self.max_age_s));
         Facts {
             identity: message,
-            content: digest::content_tag(record.payload),
-            now: Some(now(record)),
+            content: record.content_tag(),
+            now: Some(now),
             keep_until,
             capped: false,
             burns: false,
@@ -296,7 +310,8 @@ impl Olympus {
 
     /// Whether a safe path ends in the file of the target, under any of its names.
     fn is_file_of(&self, path: &str, target: Persona) -> bool {
-        let name = path.rsplit('/').next().and_then(|file| file.strip_suffix(".md"));
+        let begin = memchr::memrchr(b'/', path.as_bytes()).map_or(0, |slash| slash + 1);
+        let name = path.get(begin..).and_then(|file| file.strip_suffix(".md"));
         paths::is_safe(path, false) && name.and_then(|name| self.persona(name)) == Some(target)
     }
 
@@ -318,9 +333,9 @@ impl Olympus {
 
     fn check_time<O: Observer>(&self, record: &Record<'_>, report: &mut Report<'_, O>) -> ControlFlow<()> {
         let text = record.text(TIMESTAMP).unwrap_or_default();
-        let (Some(sent), Some(now)) = (Timestamp::from_rfc3339(text), record.now) else {
-            return ControlFlow::Continue(());
-        };
+        let Some(sent) = Timestamp::from_rfc3339(text) else { return ControlFlow::Continue(()) };
+        report.sent(sent);
+        let Some(now) = record.now else { return ControlFlow::Continue(()) };
         let limit = now.plus_secs(self.max_skew_s);
         report.demand(FUTURE, sent.is_until(limit, text), record.place(TIMESTAMP))?;
         report.demand(STALE, sent.plus_secs(self.max_age_s) >= now, record.place(TIMESTAMP))
@@ -361,7 +376,7 @@ fn aliases_of(keys: &config::Olympus) -> Result<HashMap<Box<str>, Persona>, Form
             return Err(FormatError::Key {
                 key: format!("format.olympus.persona_aliases.\"{old}\""),
                 found: format!("`{new}`"),
-                allowed: format!("a new name for one of the personas {}", PERSONAS.join(", ")),
+                allowed: format!("a new name for one of the personas {}", PERSONAS.texts.join(", ")),
             });
         };
         aliases.insert(old.into(), persona);

@@ -1,7 +1,9 @@
 //! Who may send what to whom, and which attachments a persona may see: the tables of Olympus.
 
+use super::super::words::Words;
+
 /// The personas, by their place in this list.
-pub(super) const PERSONAS: [&str; 9] = [
+pub(super) static PERSONAS: Words<9> = Words::new([
     "project-manager",
     "devops-engineer",
     "tech-lead",
@@ -11,15 +13,22 @@ pub(super) const PERSONAS: [&str; 9] = [
     "validation-tester",
     "document-writer",
     "documentation-reviewer",
-];
+]);
 
 /// The message types, by their place in this list.
-const MESSAGE_TYPES: [&str; 9] =
-    ["ASSIGN", "STATUS", "RESULT", "FEEDBACK", "ESCALATE", "APPROVE", "BLOCK", "CANCEL", "WATCH"];
+static MESSAGE_TYPES: Words<9> =
+    Words::new(["ASSIGN", "STATUS", "RESULT", "FEEDBACK", "ESCALATE", "APPROVE", "BLOCK", "CANCEL", "WATCH"]);
 
 /// The types of attachments, by their place in this list.
-const ATTACHMENT_TYPES: [&str; 7] =
-    ["plan", "config", "persona_definition", "source_file", "documentation", "coder_result", "checkpoint"];
+static ATTACHMENT_TYPES: Words<7> = Words::new([
+    "plan",
+    "config",
+    "persona_definition",
+    "source_file",
+    "documentation",
+    "coder_result",
+    "checkpoint",
+]);
 
 /// A persona.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +43,7 @@ impl Persona {
 
     /// By its name on the page.
     pub(super) fn of(name: &str) -> Option<Self> {
-        PERSONAS.iter().position(|persona| *persona == name).map(|place| Self(place as u8))
+        PERSONAS.place(name).map(Self)
     }
 
     /// Whether it judges the work of others.
@@ -59,7 +68,7 @@ impl MessageType {
     pub(super) const WATCH: Self = Self(8);
 
     pub(super) fn of(name: &str) -> Option<Self> {
-        MESSAGE_TYPES.iter().position(|known| *known == name).map(|place| Self(place as u8))
+        MESSAGE_TYPES.place(name).map(Self)
     }
 
     const fn bit(self) -> u16 {
@@ -132,7 +141,7 @@ pub(super) fn may_receive(target: Persona, attachment_type: &str) -> bool {
         PERSONA | SOURCE | DOCUMENTATION | CONFIG,
         PERSONA | DOCUMENTATION | CONFIG,
     ];
-    let place = ATTACHMENT_TYPES.iter().position(|known| *known == attachment_type);
+    let place = ATTACHMENT_TYPES.place(attachment_type);
     let allowed = ALLOWED.get(usize::from(target.0)).copied().unwrap_or_default();
     place.is_some_and(|place| allowed >> place & 1 == 1)
 }
@@ -155,10 +164,10 @@ mod tests {
         let count: u32 = ROUTES.iter().flatten().map(|types| types.count_ones()).sum();
         // PM 2×2; DE 4+2; TL 2×3 + 4×3 + 2×2; four workers ×3; two evaluators ×4.
         assert_eq!(count, 4 + 6 + 6 + 12 + 4 + 12 + 8);
-        for (place, name) in PERSONAS.iter().enumerate() {
+        for (place, name) in PERSONAS.texts.iter().enumerate() {
             let persona = Persona::of(name).unwrap();
             assert_eq!(usize::from(persona.0), place);
-            for message_type in MESSAGE_TYPES {
+            for message_type in MESSAGE_TYPES.texts {
                 assert!(!is_route(persona, persona, MessageType::of(message_type).unwrap()));
             }
         }

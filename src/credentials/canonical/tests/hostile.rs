@@ -2,6 +2,7 @@
 
 use super::super::{Buffers, Canonical, Unfit, cpython, jcs};
 use super::naive;
+use crate::outline::Outlines;
 use crate::tape::{Malformed, Node, NodeIndex, Parser};
 
 fn both(text: &str) -> [Result<String, Unfit>; 2] {
@@ -14,6 +15,37 @@ fn both(text: &str) -> [Result<String, Unfit>; 2] {
         let first = own(jcs(tape, text.as_bytes(), NodeIndex(0), None, &mut buffers));
         [first, own(cpython(tape, text.as_bytes(), NodeIndex(0), None, &mut buffers))]
     })
+}
+
+/// Where the outline is known, the length of the payload tells escapes and white space; a number with a shorter spelling
+/// must not make up for them.
+#[test]
+fn a_known_outline_hides_no_escapes() {
+    let (mut parser, mut outlines, mut buffers) = (Parser::new(64), Outlines::default(), Buffers::default());
+    for text in [
+        r#"{"s":"abc","t":["de"],"a":"f"}"#,
+        r#"{"s":"a\\c","t":["de"],"a":"f"}"#,
+        r#"{"s":"abc","t":["\u0064e"],"a":"f"}"#,
+        r#"{"\u0073":"abc","t":["de"],"a":"\n"}"#,
+        r#"{"s":"abc", "t":["de"],"a":"\/"}"#,
+        r#"{"s":"abc","d":1e+21,"a":[0.5,1.25]}"#,
+        r#"{"s":"abc","d":1e21,"a":[0.5,1.25]}"#,
+        r#"{"s":"a\/c","d":1e21,"a":[0.5,1.25]}"#,
+        r#"{"s":"abc","d":1e21, "a":[0.5,1.25]}"#,
+        r#"{"s":"abc","d":1.50,"a":[0.5,1.250]}"#,
+        r#"{"s":"\/:1e+21,","d":1e21,"a":[5e-1,1.25]}"#,
+        r#"{"s":"\/\/\/\/:0.5,0.5,0.5","d":1e21,"a":[1e21,1e21]}"#,
+    ] {
+        let mut expected = String::new();
+        naive(&serde_json::from_str(text).unwrap(), &mut expected);
+        for _ in 0..2 {
+            parser.parse(text.as_bytes(), |tape| {
+                let tape = outlines.recall(tape.unwrap());
+                let form = jcs(tape, text.as_bytes(), NodeIndex(0), None, &mut buffers).unwrap();
+                assert_eq!(String::from_utf8(form.pieces().concat()).unwrap(), expected, "{text}");
+            });
+        }
+    }
 }
 
 #[test]

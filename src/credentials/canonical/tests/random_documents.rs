@@ -1,6 +1,6 @@
 //! Random documents in many styles: in place or written, the bytes are the same.
 
-use super::super::forms::{Cpython, Form, Jcs};
+use super::super::forms::{Cpython, Escapes, Form, Jcs};
 use super::super::order::Ordered;
 use super::super::{Buffers, Unfit, cpython, jcs, numbers, write};
 use super::{Random, naive};
@@ -262,7 +262,7 @@ fn write_all<F: Form>(
     buffers: &mut Buffers,
 ) -> Result<(), Unfit> {
     let omit = omit.map_or(usize::MAX, |omit| omit.0 as usize);
-    let ordered = Ordered { tape, payload, omit, plain: false };
+    let ordered = Ordered { tape, payload, omit, escapes: Escapes::EVERYWHERE };
     write::append::<F>(ordered, node.0 as usize, &mut buffers.lists, &mut buffers.out)
 }
 
