@@ -214,8 +214,6 @@ fn commit(consumer: &Consumer, producer: &mut Producer, is_transactional: bool, 
 fn judge(records: u64) {
     let rules = Rules::compile(&Config::default()).unwrap();
     let mut judge = Judge::new(&rules);
-    // As a worker does.
-    judge.make_facts();
     let mut stream = Stream::new(SEED, BROKEN_PER_MILLE);
     let (mut pointer, mut cpu, mut accepted) = (Vec::new(), 0.0, 0_u64);
     let (now, started) = (Some(clock::wall()), Instant::now());

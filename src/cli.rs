@@ -292,6 +292,13 @@ pub struct Generate {
     /// One format instead of the mix's; `all` for all built-in ones.
     #[arg(long, value_name = "NAME")]
     pub format: Option<String>,
+    /// Make documents of this JSON Schema instead, with single faults that it finds; of the mix, faults and the number of
+    /// keys count.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "size", "style"])]
+    pub schema: Option<PathBuf>,
+    /// How the schema is read.
+    #[command(flatten)]
+    pub schema_options: SchemaOptions,
     /// Size of records in bytes, instead of the mix's.
     #[arg(long, value_name = "BYTES")]
     pub size: Option<u32>,
@@ -304,6 +311,12 @@ pub struct Generate {
     /// Where the records go: a file (`.gz` and `.zst` compress), or `-` for standard output.
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     pub out: PathBuf,
+    /// Topic that the records go to instead; it must exist. The verdicts are then right by the records' own times.
+    #[arg(long, value_name = "TOPIC", requires = "brokers", conflicts_with = "out")]
+    pub topic: Option<String>,
+    /// Bootstrap servers of that topic, `host:port` separated by commas.
+    #[arg(long, value_name = "SERVERS", requires = "topic")]
+    pub brokers: Option<String>,
     /// Where the right verdicts go, one JSON object per record.
     #[arg(long, value_name = "FILE")]
     pub truth: Option<PathBuf>,
@@ -316,9 +329,9 @@ pub struct Generate {
     /// File that holds the master key of Alfred signatures (64 hex digits). [default: from the seed]
     #[arg(long, value_name = "FILE")]
     pub alfred_key_file: Option<PathBuf>,
-    /// Time of the first record (RFC 3339): the verdicts are right by this clock.
-    #[arg(long, value_name = "TIME", default_value = "2026-03-03T12:00:00Z", value_parser = time)]
-    pub start: Timestamp,
+    /// Time of the first record (RFC 3339): the verdicts are right by this clock. [default: 2026-03-03T12:00:00Z, for a topic now]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub start: Option<Timestamp>,
     /// Threads; 0 means one per available core.
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=1024))]
     pub threads: u16,
@@ -459,8 +472,6 @@ pub struct ConfigArgs {
     #[arg(long, short, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Ask the brokers whether a run could work: what they support, which topics, rights and settings are missing.
-    /// Changes nothing; registers the transactional id NAME.probe, and NAME itself only where the right is on that very
-    /// name and the group is empty.
     #[arg(long, requires = "config")]
     pub probe: bool,
     /// With --probe: one JSON object per answer.

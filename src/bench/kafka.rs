@@ -6,7 +6,7 @@
 //!
 //! A record is due at a time that its schedule says, whatever became of those before it, and its latency counts from
 //! then: a filter that stalls cannot slow down the load that measures it. Records are told by the header
-//! [`HEADER`], which the filter must keep.
+//! [`HEADER`](crate::load::HEADER), which the filter must keep.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime};
@@ -20,11 +20,12 @@ use crate::kafka::{
     Code, Consumer, ConsumerSettings, KafkaError, Message, PartitionOffset, Producer, ProducerSettings,
     Record,
 };
-use crate::load::{Account, BLOCK_RECORDS, Block, Findings, Generator, Made, Schedule, Side};
+use crate::load::{
+    Account, BLOCK_RECORDS, Block, Findings, Generator, HEADER, Made, Schedule, Side, mark, partition_of,
+    read_mark,
+};
 use crate::verdict::Reason;
 
-/// The header that names run and record; a filter must keep it.
-pub const HEADER: &str = "tollgate.load";
 /// LIMIT: blocks that are made ahead of the sender.
 const AHEAD_MAX: usize = 32;
 /// How long brokers may take to answer.
@@ -155,7 +156,7 @@ fn make(generator: &Generator, plan: &Plan, records: u64, time: impl Fn(u64) -> 
     // What an earlier run sent was sent at other times: no copy reaches back to it.
     let mut cursor = generator.cursor_from(plan.first);
     for first in (plan.first..plan.first + records).step_by(BLOCK_RECORDS) {
-        let block = Block::make(&mut cursor, first, plan.first + records, &time);
+        let block = Block::make(first, plan.first + records, |number, out| cursor.write(number, &time, out));
         if blocks.send(block).is_err() {
             return;
         }
@@ -189,11 +190,10 @@ fn send(
             from = *end as usize + 1;
             let due_at = start + due(plan, number);
             wait_until(due_at, &mut producer, &mut reports)?;
-            let (key, mark) =
-                (format!("k{}", made.key), format!("{:016x}-{}", plan.run, number - plan.first));
+            let (key, mark) = (format!("k{}", made.key), mark(plan.run, number - plan.first));
             let headers = [(HEADER, mark.as_bytes())];
             let record = Record { payload, key: Some(key.as_bytes()), time_ms: None, headers: &headers };
-            let partition = Some((made.key % partitions as u32) as i32);
+            let partition = Some(partition_of(made.key, partitions));
             while let Err(fault) = producer.produce_bytes(topic, partition, &record, 0) {
                 if fault.code != Code::QUEUE_FULL {
                     return Err(RunError::Refused(fault.to_string()));
@@ -293,11 +293,7 @@ fn number_of(message: &Message, run: u64) -> Option<u64> {
     let mut number = None;
     message.headers(|name, value| {
         if name == HEADER.as_bytes() {
-            let text =
-                value.and_then(|value| std::str::from_utf8(value).ok()).and_then(|text| text.split_once('-'));
-            number = text
-                .filter(|(of_run, _)| u64::from_str_radix(of_run, 16) == Ok(run))
-                .and_then(|(_, number)| number.parse().ok());
+            number = value.and_then(read_mark).filter(|(of_run, _)| *of_run == run).map(|(_, number)| number);
         }
     });
     number

@@ -10,10 +10,26 @@ const LEFT: f64 = 70.0;
 const BOTTOM: f64 = 40.0;
 const TOP: f64 = 14.0;
 
-/// A line of a plot: name, colour, points.
+/// Light or dark as the reader's system is; plots scroll within themselves where a screen is narrow.
+const STYLE: &str = "\
+    :root{color-scheme:light dark;--ink:#1c2430;--soft:#556;--back:#fff;--field:#fbfbfd;--line:#e3e6ee;--edge:#dde;\
+    --max:#98a2b5;--p99:#c2410c;--p50:#1d4ed8;--raw:#64748b}\
+    @media(prefers-color-scheme:dark){:root{--ink:#e4e8f0;--soft:#a3adbf;--back:#12161d;--field:#181d26;--line:#2a3140;\
+    --edge:#2a3140;--max:#6b7690;--p99:#fb923c;--p50:#7aa2ff;--raw:#94a3b8}}\
+    body{font:15px/1.45 system-ui,sans-serif;max-width:940px;margin:2em auto;padding:0 1em;color:var(--ink);background:var(--back)}\
+    table{border-collapse:collapse;margin:1em 0}\
+    th{text-align:left;vertical-align:top;font-weight:500;padding:.15em 1.5em .15em 0;color:var(--soft)}\
+    td{font-variant-numeric:tabular-nums;overflow-wrap:anywhere}\
+    .plot{overflow-x:auto}svg{width:100%;min-width:36em;height:auto;background:var(--field);border:1px solid var(--edge);fill:var(--soft)}\
+    .grid{stroke:var(--line)}polyline{fill:none;stroke-width:2}\
+    .max{stroke:var(--max)}.p99,.corrected{stroke:var(--p99)}.p50{stroke:var(--p50)}.raw{stroke:var(--raw)}\
+    text.max{fill:var(--max)}text.p99,text.corrected{fill:var(--p99)}text.p50{fill:var(--p50)}text.raw{fill:var(--raw)}text{stroke:none!important}\
+    h2{margin-top:1.8em;font-size:1.1em}p{color:var(--soft)}\
+    @media(max-width:40em){body{margin:1em auto}h1{font-size:1.4em}table,tbody,tr,th,td{display:block}th{padding-top:.5em}}";
+
+/// A line of a plot: name, which is its class in the style, and points.
 struct Line {
     name: &'static str,
-    colour: &'static str,
     points: Vec<(f64, f64)>,
 }
 
@@ -34,11 +50,9 @@ pub fn page(
     };
     let (over_time, percentiles) = (over_time(latencies), percentiles(latencies));
     format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title><style>\
-         body{{font:15px/1.45 system-ui,sans-serif;max-width:940px;margin:2em auto;padding:0 1em;color:#1c2430}}\
-         table{{border-collapse:collapse;margin:1em 0}}th{{text-align:left;font-weight:500;padding:.15em 1.5em .15em 0;color:#556}}\
-         td{{font-variant-numeric:tabular-nums}}svg{{max-width:100%;height:auto;background:#fbfbfd;border:1px solid #dde}}\
-         h2{{margin-top:1.8em;font-size:1.1em}}p{{color:#556}}</style></head><body><h1>{title}</h1>\n{}\n\
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><title>{title}</title>\
+         <style>{STYLE}</style></head><body><h1>{title}</h1>\n{}\n\
          <h2>What became of the records</h2>\n{}\n\
          <h2>Latency over time</h2><p>Milliseconds, by the second in which records were due; warm-up left out.</p>\n{over_time}\n\
          <h2>Latency by percentile</h2><p>Milliseconds. Corrected: from the time a record was due; raw: from the time it was sent.</p>\n\
@@ -54,9 +68,8 @@ fn escaped(text: &str) -> String {
 }
 
 fn over_time(latencies: &Latencies) -> String {
-    let line = |name, colour, value: &dyn Fn(&Histogram<u64>) -> u64| Line {
+    let line = |name, value: &dyn Fn(&Histogram<u64>) -> u64| Line {
         name,
-        colour,
         points: latencies
             .seconds
             .iter()
@@ -66,9 +79,9 @@ fn over_time(latencies: &Latencies) -> String {
             .collect(),
     };
     let lines = [
-        line("max", "#b8bfcc", &|histogram| histogram.max()),
-        line("p99", "#c2410c", &|histogram| histogram.value_at_quantile(0.99)),
-        line("p50", "#1d4ed8", &|histogram| histogram.value_at_quantile(0.5)),
+        line("max", &|histogram| histogram.max()),
+        line("p99", &|histogram| histogram.value_at_quantile(0.99)),
+        line("p50", &|histogram| histogram.value_at_quantile(0.5)),
     ];
     let seconds = latencies.seconds.len().max(2) as f64 - 1.0;
     let ticks: Vec<_> = (0..=5)
@@ -85,15 +98,11 @@ fn percentiles(latencies: &Latencies) -> String {
     ];
     // Each nine is as wide as the one before.
     let place = |quantile: f64| (-(1.0 - quantile).max(1e-6).log10() / 6.0).clamp(0.0, 1.0);
-    let line = |name, colour, histogram: &Histogram<u64>| Line {
+    let line = |name, histogram: &Histogram<u64>| Line {
         name,
-        colour,
         points: STEPS.iter().map(|at| (*at, histogram.value_at_quantile(*at) as f64 / 1e3)).collect(),
     };
-    let lines = [
-        line("raw", "#7c8aa5", &latencies.whole.raw),
-        line("corrected", "#c2410c", &latencies.whole.corrected),
-    ];
+    let lines = [line("raw", &latencies.whole.raw), line("corrected", &latencies.whole.corrected)];
     let ticks = [
         (0.0, "0"),
         (0.9, "90 %"),
@@ -113,11 +122,11 @@ fn plot(lines: &[Line], place: impl Fn(f64) -> f64, ticks: &[(f64, String)]) -> 
     let x = |at: f64| LEFT + at * (WIDTH - LEFT - 20.0);
     let y = |value: f64| TOP + (high - value.max(1e-3).log10()) / (high - low) * (HEIGHT - BOTTOM - TOP);
     let mut svg =
-        format!("<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" font-size=\"12\" fill=\"#556\">");
+        format!("<div class=\"plot\"><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" font-size=\"12\">");
     for decade in low as i32..=high as i32 {
         let (value, at) = (10_f64.powi(decade), y(10_f64.powi(decade)));
         svg.push_str(&format!(
-            "<line x1=\"{LEFT}\" x2=\"{:.1}\" y1=\"{at:.1}\" y2=\"{at:.1}\" stroke=\"#e3e6ee\"/>\
+            "<line x1=\"{LEFT}\" x2=\"{:.1}\" y1=\"{at:.1}\" y2=\"{at:.1}\" class=\"grid\"/>\
              <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{value} ms</text>",
             x(1.0),
             LEFT - 8.0,
@@ -135,15 +144,13 @@ fn plot(lines: &[Line], place: impl Fn(f64) -> f64, ticks: &[(f64, String)]) -> 
         let points: Vec<_> =
             line.points.iter().map(|(at, value)| format!("{:.1},{:.1}", x(place(*at)), y(*value))).collect();
         svg.push_str(&format!(
-            "<polyline fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\" points=\"{}\"/>\
-             <text x=\"{:.1}\" y=\"{:.1}\" fill=\"{colour}\">{}</text>",
+            "<polyline class=\"{name}\" points=\"{}\"/><text x=\"{:.1}\" y=\"{:.1}\" class=\"{name}\">{name}</text>",
             points.join(" "),
             LEFT + 12.0 + 90.0 * index as f64,
             TOP + 14.0,
-            line.name,
-            colour = line.colour,
+            name = line.name,
         ));
     }
-    svg.push_str("</svg>");
+    svg.push_str("</svg></div>");
     svg
 }

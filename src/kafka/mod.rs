@@ -56,3 +56,9 @@ pub use raw::producer::{Record, TopicHandle};
 pub use raw::transactions::GroupMetadata;
 pub use security::KafkaSettingsError;
 pub use settings::{ClientSettings, ConsumerSettings, ProducerSettings};
+
+/// The version of the client library, for reports.
+#[must_use]
+pub fn client_version() -> String {
+    rdkafka::util::get_rdkafka_version().1
+}

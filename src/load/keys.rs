@@ -1,7 +1,7 @@
 //! The keys of a stream, its tokens, and its signatures.
 //!
 //! Keys come from the seed unless they are given, so that a seed gives one stream. Nobody should use them, nor the
-//! test key for tokens that stands beside this file, for anything but load. Signatures are made here from what the
+//! public key pair for tokens that stands beside this file (which says why), for anything but load. Signatures are made here from what the
 //! formats' documents say, not by the code that verifies them.
 
 use base64::Engine as _;
@@ -26,8 +26,8 @@ pub(super) const AUDIENCE: &str = "alfred-platform-api";
 pub(super) const TOKEN_S: i64 = 3_500;
 const KEY_ID: &str = "tollgate-load";
 
-/// The test key that tokens are signed with.
-const TEST_KEY: &str = include_str!("test-key.pem");
+/// The key that tokens are signed with: public on purpose, as its file says.
+const TEST_KEY: &str = include_str!("public-test-key.hex");
 
 /// What secrets a stream is signed with.
 #[derive(Clone, Debug)]
@@ -187,8 +187,13 @@ struct Minter {
 
 impl Minter {
     fn new() -> Self {
-        let text: String = TEST_KEY.lines().filter(|line| !line.starts_with('-')).collect();
-        let key = STANDARD.decode(text).ok().and_then(|der| signature::RsaKeyPair::from_pkcs8(&der).ok());
+        let digits = TEST_KEY.lines().filter(|line| !line.starts_with('#')).flat_map(str::chars);
+        let digits: Vec<u32> = digits.filter_map(|digit| digit.to_digit(16)).collect();
+        let der: Vec<u8> = digits
+            .chunks_exact(2)
+            .map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | *digit as u8))
+            .collect();
+        let key = signature::RsaKeyPair::from_pkcs8(&der).ok();
         let Some(key) = key else { unreachable!("the test key is an RSA key, which a test holds") };
         Self { key }
     }

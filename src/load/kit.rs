@@ -42,6 +42,19 @@ pub fn write(dir: &Path, mix: &Mix, secrets: &Secrets) -> std::io::Result<()> {
     fs::write(dir.join(CONFIG), config(mix))
 }
 
+/// The name of a format that a stream was made from a schema for.
+pub const OWN: &str = "own";
+
+/// Writes the kit of a stream that was made from a schema; `section` says which, and how it is read.
+pub fn write_own(dir: &Path, section: &str) -> std::io::Result<()> {
+    fs::create_dir_all(dir)?;
+    let config = format!(
+        "# Made by `tollgate generate --schema`: the rules by which the stream's verdicts are right.\n\n\
+         [rules]\nformat = \"{OWN}\"\n\n[limits]\npayload_bytes_max = {PAYLOAD_BYTES_MAX}\n\n[format.{OWN}]\n{section}"
+    );
+    fs::write(dir.join(CONFIG), config)
+}
+
 /// A file that only its owner may read.
 fn write_secret(path: &Path, content: &[u8]) -> std::io::Result<()> {
     use std::os::unix::fs::OpenOptionsExt as _;

@@ -40,6 +40,8 @@ pub(super) struct Deck {
     burst_length: u16,
     keys: u32,
     skew: u8,
+    /// Rising weights of partitions; the last is the sum.
+    partitions: Vec<f64>,
     lengths: Vec<u8>,
     /// A script whose first step holds by itself.
     plain: u16,
@@ -109,6 +111,7 @@ impl Deck {
             burst_length: mix.bursts.length,
             keys: mix.keys.count,
             skew: mix.keys.skew,
+            partitions: rising(&mix.keys.partitions),
             lengths: scripts.iter().map(|script| script.steps.len() as u8).collect(),
             plain: valid.first().map_or(0, |(number, _)| *number),
         })
@@ -127,8 +130,27 @@ impl Deck {
 
     fn key(&self, random: &mut Random) -> u32 {
         // Each further draw pushes the key towards the low numbers.
-        (0..=self.skew).map(|_| random.below(u64::from(self.keys)) as u32).min().unwrap_or_default()
+        let mut draw = |keys: u32| {
+            (0..=self.skew).map(|_| random.below(u64::from(keys)) as u32).min().unwrap_or_default()
+        };
+        let Some(sum) = self.partitions.last() else { return draw(self.keys) };
+        // The keys of a partition are those whose number leaves its own over.
+        let count = self.partitions.len() as u32;
+        let number = draw(self.keys / count);
+        let at = unit(random) * sum;
+        let partition = self.partitions.partition_point(|edge| *edge <= at) as u32;
+        number * count + partition.min(count - 1)
     }
+}
+
+fn rising(weights: &[f64]) -> Vec<f64> {
+    weights
+        .iter()
+        .scan(0.0, |sum, weight| {
+            *sum += weight;
+            Some(*sum)
+        })
+        .collect()
 }
 
 fn siblings_of(valid: &[(u16, &Script)], script: &Script) -> f64 {

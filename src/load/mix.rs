@@ -77,13 +77,15 @@ pub struct Bursts {
 }
 
 /// Keys of records; the records of a conversation share one.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Keys {
     /// How many there are.
     pub count: u32,
     /// How uneven they are: of so many more draws the lowest key is taken; 0 is even.
     pub skew: u8,
+    /// Weight of each partition of the topic, whose number is the key's modulo theirs; none: all alike.
+    pub partitions: Vec<f64>,
 }
 
 impl Default for Mix {
@@ -121,7 +123,7 @@ impl Default for Bursts {
 
 impl Default for Keys {
     fn default() -> Self {
-        Self { count: 1024, skew: 0 }
+        Self { count: 1024, skew: 0, partitions: Vec::new() }
     }
 }
 
@@ -224,6 +226,14 @@ impl Mix {
         }
         if self.keys.count == 0 || self.keys.skew > 8 {
             return Err(refuse("keys", format!("{:?}", self.keys), "a count from 1, a skew of 0 to 8"));
+        }
+        let weights = &self.keys.partitions;
+        let hold = weights.iter().all(|weight| weight.is_finite() && *weight >= 0.0)
+            && (weights.is_empty() || weights.iter().sum::<f64>() > 0.0)
+            && weights.len() <= self.keys.count as usize;
+        if !hold {
+            let allowed = "weights from 0, one above it, and no more of them than `keys.count`";
+            return Err(refuse("keys.partitions", format!("{weights:?}"), allowed));
         }
         Ok(())
     }

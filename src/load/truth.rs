@@ -1,13 +1,13 @@
 //! The right verdicts as text, one JSON object per record.
 
+use super::Block;
 use super::places::write_time;
-use super::{Block, Generator};
 use crate::clock::Timestamp;
 
-/// Appends a line for each record of a block.
-pub fn write_truth(generator: &Generator, block: &Block, out: &mut Vec<u8>) {
+/// Appends a line for each record of a block; `name_of` tells the names of formats.
+pub fn write_truth<'n>(name_of: impl Fn(u8) -> &'n str, block: &Block, out: &mut Vec<u8>) {
     for (number, (_, made)) in (block.first..).zip(&block.records) {
-        let format = generator.format_name(made.format);
+        let format = name_of(made.format);
         let line = match made.reason {
             None => format!(
                 "{{\"n\":{number},\"verdict\":\"accept\",\"format\":\"{format}\",\"key\":\"k{}\"}}\n",

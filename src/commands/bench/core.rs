@@ -7,8 +7,7 @@ use std::sync::{Arc, Mutex};
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
-use super::super::signals::Signals;
-use super::super::{Ended, Failure};
+use super::super::{Ended, Failure, stop_on_signals};
 use crate::bench::{self, CorpusReport, Extras, Machine, Scaling};
 use crate::cli::BenchCore;
 use crate::clock::Timestamp;
@@ -76,11 +75,11 @@ fn run_pipeline(args: &BenchCore, machine: &Machine, dir: &Path) -> Result<Vec<P
     kit::write(dir, &mix, &secrets)?;
     let generator = Generator::new(&mix, SEED, &secrets, START, Destination::Lines)?;
     let mut out = std::fs::File::create(&input).with_context(|| input.display().to_string())?;
-    load::produce(&generator, args.records, START, machine.cores, |block: Block| {
+    load::produce(&generator, args.records, START, machine.cores, |block: &mut Block| {
         out.write_all(&block.bytes)
     })?;
     let mut config = Config::load(&dir.join(kit::CONFIG))?;
-    let stop = Signals::catch()?.stop_within(config.pipeline.stop_deadline_ms);
+    let stop = stop_on_signals(config.pipeline.stop_deadline_ms)?;
     let mut rows = Vec::new();
     for workers in
         (0..).map(|power| 1_u16 << power).take_while(|workers| usize::from(*workers) <= machine.cores)

@@ -40,7 +40,7 @@ pub(super) fn run(args: &BenchKafka) -> Result<Ended, Failure> {
         Some(goal) => bench.search(goal)?,
         None => bench.step(args.rate, args.ramp_to)?,
     };
-    let report = Report { args, machine, mix: &mix, runs: &bench.runs, outcome: &outcome };
+    let report = Report { args, route: &route, machine, mix: &mix, runs: &bench.runs, outcome: &outcome };
     if let Some(dir) = &args.out {
         report.write(dir).with_context(|| format!("--out {}", dir.display()))?;
     }
@@ -86,6 +86,7 @@ fn prepare(dir: &Path, mix: &Mix, secrets: &Secrets, route: &Route) -> Result<En
 /// One rate that was tried.
 struct Tried {
     rate: f64,
+    ramp_to: Option<f64>,
     p50_ms: f64,
     p99_ms: f64,
     raw_p99_ms: f64,
@@ -130,6 +131,7 @@ impl Bench<'_> {
         let whole = &outcome.latencies.whole;
         self.runs.push(Tried {
             rate,
+            ramp_to,
             p50_ms: quantile(&whole.corrected, 0.5),
             p99_ms: quantile(&whole.corrected, 0.99),
             raw_p99_ms: quantile(&whole.raw, 0.99),
@@ -178,8 +180,35 @@ fn cpu_seconds(pid: u32) -> Option<f64> {
     Some((user + system) / 100.0)
 }
 
+/// What is sent, in words.
+fn load(mix: &Mix, seed: u64) -> String {
+    let formats: Vec<_> =
+        mix.formats.iter().filter(|(_, weight)| **weight > 0.0).map(|(name, _)| name.as_str()).collect();
+    let faults: f64 = mix.faults.values().sum();
+    format!(
+        "{}; {:?}, {} bytes (sigma {}); {faults} % of faults, {} % of replays; {} keys; seed {seed}",
+        formats.join(", "),
+        mix.style,
+        mix.size.bytes,
+        mix.size.sigma,
+        mix.replays.share,
+        mix.keys.count,
+    )
+}
+
+/// When it is sent, in words.
+fn schedule(args: &BenchKafka) -> String {
+    let how = match (args.search_p99_ms, args.ramp_to) {
+        (Some(goal), _) => format!("a search from {} records/s for a p99 of {goal} ms", args.rate),
+        (None, Some(to)) => format!("a ramp from {} to {to} records/s", args.rate),
+        (None, None) => format!("{} records/s", args.rate),
+    };
+    format!("{how}; {} s each, of which {} s of warm-up are left out", args.seconds, args.warm_up_s)
+}
+
 struct Report<'r> {
     args: &'r BenchKafka,
+    route: &'r Route,
     machine: Machine,
     mix: &'r Mix,
     runs: &'r [Tried],
@@ -188,15 +217,14 @@ struct Report<'r> {
 
 impl Report<'_> {
     fn head(&self) -> Vec<(String, String)> {
-        let Self { args, machine, mix, runs, .. } = self;
+        let Self { args, route, machine, mix, runs, .. } = self;
         let mut head = vec![
             ("machine".to_owned(), machine.to_text()),
-            ("brokers, input".to_owned(), format!("{}, {}", args.brokers, args.input)),
-            (
-                "seed, style, size".to_owned(),
-                format!("{}, {:?}, {} bytes", args.seed, mix.style, mix.size.bytes),
-            ),
-            ("seconds, warm-up".to_owned(), format!("{}, {}", args.seconds, args.warm_up_s)),
+            ("client".to_owned(), format!("librdkafka {}", crate::kafka::client_version())),
+            ("brokers".to_owned(), args.brokers.clone()),
+            ("topics".to_owned(), format!("{} → {}, {}", route.input, route.accepted, route.rejected)),
+            ("load".to_owned(), load(mix, args.seed)),
+            ("schedule".to_owned(), schedule(args)),
         ];
         for run in *runs {
             let cpu = run.cpu_s.map_or(String::new(), |cpu| {
@@ -206,8 +234,9 @@ impl Report<'_> {
                 )
             });
             let clean = if run.clean { "clean" } else { "not clean" };
+            let ramp = run.ramp_to.map_or(String::new(), |to| format!(" to {to:.0}"));
             head.push((
-                format!("{:.0} records/s", run.rate),
+                format!("{:.0}{ramp} records/s", run.rate),
                 format!(
                     "p50 {:.1} ms, p99 {:.1} ms (raw {:.1} ms), {clean}{cpu}",
                     run.p50_ms, run.p99_ms, run.raw_p99_ms
@@ -235,7 +264,7 @@ impl Report<'_> {
     }
 
     fn to_json(&self) -> Value {
-        let Self { args, machine, mix, runs, outcome } = self;
+        let Self { args, route, machine, mix, runs, outcome } = self;
         let findings = &outcome.findings;
         let quantiles = |histogram: &hdrhistogram::Histogram<u64>| {
             let at = |quantile| histogram.value_at_quantile(quantile) as f64 / 1e3;
@@ -245,7 +274,7 @@ impl Report<'_> {
             .iter()
             .map(|run| {
                 json!({
-                    "rate": run.rate, "p50_ms": run.p50_ms, "p99_ms": run.p99_ms, "raw_p99_ms": run.raw_p99_ms,
+                    "rate": run.rate, "ramp_to": run.ramp_to, "p50_ms": run.p50_ms, "p99_ms": run.p99_ms, "raw_p99_ms": run.raw_p99_ms,
                     "clean": run.clean, "filter_cpu_s": run.cpu_s, "records": run.records,
                 })
             })
@@ -258,8 +287,10 @@ impl Report<'_> {
         json!({
             "machine": machine.to_json(),
             "configuration": {
-                "brokers": args.brokers, "input": args.input, "seed": args.seed, "formats": mix.formats,
-                "bytes": mix.size.bytes, "seconds": args.seconds, "warm_up_s": args.warm_up_s,
+                "brokers": args.brokers, "input": route.input, "accepted": route.accepted, "rejected": route.rejected,
+                "librdkafka": crate::kafka::client_version(), "seed": args.seed, "formats": mix.formats,
+                "faults": mix.faults, "bytes": mix.size.bytes, "seconds": args.seconds, "warm_up_s": args.warm_up_s,
+                "search_p99_ms": args.search_p99_ms,
             },
             "runs": runs,
             "findings": {
@@ -279,7 +310,8 @@ impl Report<'_> {
         fs::create_dir_all(dir)?;
         let latencies = &self.outcome.latencies;
         let mut log = BufWriter::new(File::create(dir.join("latency.hlog"))?);
-        latencies.write_hlog(self.outcome.started, &self.machine.to_text(), &mut log)?;
+        let head = self.head().iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>();
+        latencies.write_hlog(self.outcome.started, &head.join("; "), &mut log)?;
         log.flush()?;
         for (name, histogram) in
             [("corrected.hgrm", &latencies.whole.corrected), ("raw.hgrm", &latencies.whole.raw)]

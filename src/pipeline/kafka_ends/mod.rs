@@ -17,7 +17,6 @@ mod pace;
 mod progress;
 mod range;
 mod rebalance;
-mod sending;
 mod sink;
 mod source;
 mod suspects;
@@ -35,8 +34,6 @@ use crate::kafka::{
     ProducerSettings,
 };
 use crate::status::Status;
-
-use super::stop::Stop;
 use at_least_once::AtLeastOnce;
 use bounded::Bounded;
 use exactly_once::ExactlyOnce;
@@ -105,17 +102,16 @@ pub fn check(config: &Config) -> Result<(), KafkaSettingsError> {
     Ok(())
 }
 
-/// Connects: looks the topics up, makes the producer, and subscribes. A stop that is asked for meanwhile is an error here.
+/// Connects: looks the topics up, makes the producer, and subscribes.
 pub fn connect(
     config: &Config,
     rules: &Rules,
     status: &Arc<Status>,
-    stop: &Stop,
 ) -> Result<(KafkaSource, KafkaSink, Connection), anyhow::Error> {
     let kafka = &config.kafka;
     // What is wrong with certificates, passwords or brokers is said here, once and clearly.
     let mut admin = Admin::connect(&ClientSettings::from_config(config)?)?;
-    admin.reach(LOOK_UP_WAIT, || stop.is_asked())?;
+    admin.reach(LOOK_UP_WAIT)?;
     let limits = Limits::look_up(&admin, config, LOOK_UP_WAIT);
     let shared = Arc::new(config.clone());
     let instance = instance(config)?;
