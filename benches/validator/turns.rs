@@ -37,66 +37,41 @@ pub(crate) fn measure(
         let [product, alone, parsing] = &mut scratches;
         let mut parsers = [Parser::new(256), Parser::new(256)];
         let [bare, parser] = &mut parsers;
+        let parsed = |text: &String| serde_json::from_str::<Value>(text).unwrap();
         let mut contestants: [Contestant<'_>; 7] = [
-            (
-                "tape",
-                Box::new(|| {
-                    for document in &documents {
-                        assert!(bare.parse(document.as_bytes(), |tape| black_box(tape).is_ok()));
-                    }
-                }),
-            ),
-            (
-                "tollgate",
-                Box::new(|| tapes.iter().for_each(|tape| assert!(takes(program, *black_box(tape), product)))),
-            ),
-            (
-                "schema alone",
-                Box::new(|| {
-                    tapes.iter().for_each(|tape| assert!(program.is_valid(*black_box(tape), alone)));
-                }),
-            ),
-            (
-                "jsonschema",
-                Box::new(|| values.iter().for_each(|value| assert!(other.is_valid(black_box(value))))),
-            ),
-            (
-                "macro",
-                Box::new(|| values.iter().for_each(|value| assert!((shape.generated)(black_box(value))))),
-            ),
-            (
-                "parse+tollgate",
-                Box::new(|| {
-                    for document in &documents {
-                        let valid = parser.parse(document.as_bytes(), |tape| {
-                            takes(program, black_box(tape.unwrap()), parsing)
-                        });
-                        assert!(valid);
-                    }
-                }),
-            ),
-            (
-                "parse+jsonschema",
-                Box::new(|| {
-                    for document in &documents {
-                        let value: Value = serde_json::from_str(document).unwrap();
-                        assert!(other.is_valid(black_box(&value)));
-                    }
-                }),
-            ),
+            contestant("tape", &documents, |text| {
+                bare.parse(text.as_bytes(), |tape| black_box(tape).is_ok())
+            }),
+            contestant("tollgate", tapes, |tape| takes(program, *tape, product)),
+            contestant("schema alone", tapes, |tape| program.is_valid(*tape, alone)),
+            contestant("jsonschema", &values, |value| other.is_valid(value)),
+            contestant("macro", &values, |value| (shape.generated)(value)),
+            contestant("parse+tollgate", &documents, |text| {
+                parser.parse(text.as_bytes(), |tape| takes(program, black_box(tape.unwrap()), parsing))
+            }),
+            contestant("parse+jsonschema", &documents, |text| other.is_valid(black_box(&parsed(text)))),
         ];
         let best = take_turns(&mut contestants, time);
-        let ns: serde_json::Map<String, Value> = contestants
+        let ns = contestants
             .iter()
             .zip(best)
-            .map(|((name, _), best)| ((*name).to_owned(), json!(best.as_nanos() as f64 / DOCUMENTS as f64)))
-            .collect();
+            .map(|((name, _), best)| ((*name).to_owned(), json!(best.as_nanos() as f64 / DOCUMENTS as f64)));
+        let ns: serde_json::Map<String, Value> = ns.collect();
         let bytes_mean = documents.iter().map(String::len).sum::<usize>() / DOCUMENTS;
         let set = if mixed { "mixed" } else { "uniform" };
         line = json!({"shape": shape.name, "bytes": bytes, "bytes_mean": bytes_mean, "set": set, "ns": ns})
             .to_string();
     });
     line
+}
+
+/// A pass over all `inputs`, of which each has to hold.
+fn contestant<'c, T>(
+    name: &'static str,
+    inputs: &'c [T],
+    mut holds: impl FnMut(&'c T) -> bool + 'c,
+) -> Contestant<'c> {
+    (name, Box::new(move || inputs.iter().for_each(|input| assert!(holds(black_box(input))))))
 }
 
 /// Lets all contestants run in turn until the time is over; the fastest pass of each.
