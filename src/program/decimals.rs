@@ -121,7 +121,7 @@ impl<'t> Decimal<'t> {
         let rest = self.point < self.len() as i128;
         let digits = usize::try_from(self.point).unwrap_or(if self.point < 0 { 0 } else { usize::MAX });
         // LIMIT: an `i128` has 39 digits.
-        let zeros = std::iter::repeat(b'0').take(if self.is_zero() { 0 } else { 40 });
+        let zeros = std::iter::repeat_n(b'0', if self.is_zero() { 0 } else { 40 });
         let digit = |digit: u8| i128::from(digit.wrapping_sub(b'0'));
         let whole = self.digits().chain(zeros).take(digits.min(40));
         (whole.fold(0_i128, |all, next| all.saturating_mul(10).saturating_add(digit(next))), rest)
@@ -158,11 +158,8 @@ impl<'t> Decimal<'t> {
 /// The value of `e±digits`, or zero if there is no exponent.
 fn exponent_of(text: &[u8]) -> i128 {
     let [_, digits @ ..] = text else { return 0 };
-    let (sign, digits) = match digits {
-        [b'-', digits @ ..] => (-1, digits),
-        [b'+', digits @ ..] => (1, digits),
-        digits => (1, digits),
-    };
+    let sign = if digits.starts_with(b"-") { -1 } else { 1 };
+    let digits = digits.strip_prefix(b"-").or_else(|| digits.strip_prefix(b"+")).unwrap_or(digits);
     let cut = |all: i128, digit: &u8| {
         all.saturating_mul(10).saturating_add(i128::from(digit.wrapping_sub(b'0'))).min(EXPONENT_MAX)
     };

@@ -51,11 +51,6 @@ pub(super) struct Span {
 
 impl Span {
     #[inline]
-    pub(super) fn len(self) -> usize {
-        (self.end - self.start) as usize
-    }
-
-    #[inline]
     pub(super) fn of<T>(self, table: &[T]) -> &[T] {
         table.get(self.start as usize..self.end as usize).unwrap_or_default()
     }

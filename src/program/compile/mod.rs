@@ -20,7 +20,7 @@ use super::patterns::{Pattern, PatternLimits};
 use super::{CompileError, Draft, Options, Program};
 
 /// The base of schemas without `$id`.
-const ROOT_URI: &str = "schema:/";
+pub(super) const ROOT_URI: &str = "schema:/";
 
 pub(super) fn compile(text: &str, file: &str, options: &Options) -> Result<Program, CompileError> {
     static NEXT_ID: AtomicU64 = AtomicU64::new(1);
