@@ -49,6 +49,8 @@ pub struct Tape<'a> {
     wide: &'a [Wide],
     /// The address of the payload's copy, in which the strings stand.
     origin: usize,
+    /// The payload itself, as it was handed over.
+    payload: &'a [u8],
     outline: Option<Outline>,
 }
 
@@ -126,6 +128,33 @@ impl<'a> Tape<'a> {
         None
     }
 
+    /// Lists where the texts of all numbers stand: node, start and length in the payload, in their order.
+    ///
+    /// A node has a number's nearest double, which does not tell `0.1` from `0.10000000000000000001`. Few ask for more,
+    /// so the texts are searched for only then, in one pass over the payload.
+    pub(crate) fn find_numbers(self, places: &mut Vec<(NodeIndex, u32, u32)>) {
+        places.clear();
+        let mut nodes = self.nodes.iter().enumerate().filter(|(_, node)| is_number(node));
+        let mut at = 0;
+        while let Some(&byte) = self.payload.get(at) {
+            match byte {
+                b'"' => at = string_end(self.payload, at).unwrap_or(self.payload.len()),
+                b'-' | b'0'..=b'9' => {
+                    let end = number_end(self.payload, at);
+                    let Some((node, _)) = nodes.next() else { return };
+                    places.push((NodeIndex(node as u32), at as u32, (end - at) as u32));
+                    at = end;
+                }
+                _ => at += 1,
+            }
+        }
+    }
+
+    /// The payload's text at a place that [`Self::find_numbers`] listed.
+    pub(crate) fn text_at(self, start: usize, len: usize) -> Option<&'a str> {
+        std::str::from_utf8(self.payload.get(start..start + len)?).ok()
+    }
+
     /// The first number that nothing can carry: a double that overflows (`1e400`). Integers have no such bound: their
     /// digits are exact, however many.
     #[must_use]
@@ -197,7 +226,7 @@ impl Parser {
                     *nodes = last.reset();
                     return result;
                 }
-                let result = then(Ok(Tape { nodes: &again.0, wide, origin, outline: None }));
+                let result = then(Ok(Tape { nodes: &again.0, wide, origin, payload, outline: None }));
                 *nodes = again.reset();
                 return result;
             }
@@ -211,7 +240,7 @@ impl Parser {
             }
             Ok(()) => Ok(()),
         };
-        let result = then(outcome.map(|()| Tape { nodes: &tape.0, wide, origin, outline: None }));
+        let result = then(outcome.map(|()| Tape { nodes: &tape.0, wide, origin, payload, outline: None }));
         *nodes = tape.reset();
         result
     }

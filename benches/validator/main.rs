@@ -1,14 +1,17 @@
 //! The validator against others, on uniform and on mixed documents. See `../README.md` for how to run it, and results.
 //!
 //! With `TOLLGATE_BENCH_DOCUMENTS=DIRECTORY` it measures nothing and writes the schemas and the documents there, for
-//! validators that are programs of their own. With `TOLLGATE_BENCH_PASSES=NUMBER` and `TOLLGATE_BENCH_SET=SET` it only
-//! passes over one set that often, for instruction counts. `scripts/bench-validator` does all of it.
+//! validators that are programs of their own. With `TOLLGATE_BENCH_TURNS_MS=NUMBER` validators take turns on each set
+//! for so long, see `turns.rs`; with a `TOLLGATE_BENCH_SET` on the sets only whose names begin with it. With
+//! `TOLLGATE_BENCH_PASSES=NUMBER` and `TOLLGATE_BENCH_SET=SET` it only passes over one set that often, for instruction
+//! counts. `scripts/bench-validator` does all of it. Without any of these criterion measures one thing after the other.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench may stop")]
 
 #[path = "../corpora/mod.rs"]
 mod corpora;
 mod shapes;
+mod turns;
 
 use std::hint::black_box;
 use std::path::Path;
@@ -37,6 +40,10 @@ fn main() {
     {
         return pass_over(&set, passes.parse().unwrap());
     }
+    if let Ok(ms) = std::env::var("TOLLGATE_BENCH_TURNS_MS") {
+        let prefix = std::env::var("TOLLGATE_BENCH_SET").unwrap_or_default();
+        return take_turns(&prefix, Duration::from_millis(ms.parse().unwrap()));
+    }
     // Short on purpose: 42 sets times seven measurements. Longer with criterion's own options.
     let mut criterion = Criterion::default()
         .without_plots()
@@ -55,6 +62,21 @@ fn main() {
         }
     }
     criterion.final_summary();
+}
+
+/// Measures every set whose name begins with `prefix`, and prints a line for each.
+#[expect(clippy::print_stdout, reason = "it is the result")]
+fn take_turns(prefix: &str, time: Duration) {
+    for shape in SHAPES {
+        let program = Program::compile(shape.schema, shape.name, &Options::default()).unwrap();
+        let other = other_validator(shape);
+        check_meaning(shape, &program, &other);
+        for (bytes, mixed) in shape.bytes.iter().flat_map(|bytes| [(*bytes, false), (*bytes, true)]) {
+            if format!("{}/{}", shape.name, name_of(bytes, mixed)).starts_with(prefix) {
+                println!("{}", turns::measure(shape, (bytes, mixed), &program, &other, time));
+            }
+        }
+    }
 }
 
 fn other_validator(shape: &Shape) -> jsonschema::Validator {
@@ -131,14 +153,14 @@ fn bench_set(
         group.bench_function("tollgate", |bencher| {
             bencher.iter(|| {
                 for tape in tapes {
-                    assert!(takes(program, black_box(*tape), &mut scratch));
+                    assert!(takes(program, *black_box(tape), &mut scratch));
                 }
             });
         });
         group.bench_function("schema alone", |bencher| {
             bencher.iter(|| {
                 for tape in tapes {
-                    assert!(program.is_valid(black_box(*tape), &mut scratch));
+                    assert!(program.is_valid(*black_box(tape), &mut scratch));
                 }
             });
         });
@@ -181,7 +203,7 @@ fn pass_over(set: &str, passes: usize) {
     let mut scratch = Scratch::default();
     with_tapes(&documents, &[], &mut |tapes| {
         for tape in tapes.iter().cycle().take(passes * DOCUMENTS) {
-            assert!(takes(&program, black_box(*tape), &mut scratch));
+            assert!(takes(&program, *black_box(tape), &mut scratch));
         }
     });
 }

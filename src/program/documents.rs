@@ -82,6 +82,11 @@ pub(super) fn push_token(pointer: &mut String, token: &str) {
     }
 }
 
+/// A resource in messages; a schema without `$id` has no URI that anybody wrote.
+fn in_words(uri: &str) -> String {
+    if uri == super::compile::ROOT_URI { "this schema".to_owned() } else { format!("`{uri}`") }
+}
+
 #[derive(Debug)]
 pub(super) struct Resource {
     pub(super) uri: String,
@@ -179,11 +184,17 @@ impl<'a> Registry<'a> {
         if !fragment.starts_with('/') {
             let dynamic = resource.dynamic_anchors.get(&fragment);
             let pointer = dynamic.or_else(|| resource.anchors.get(&fragment));
-            let pointer = pointer.ok_or_else(|| format!("`{uri}` has no anchor `{fragment}`"))?.clone();
+            let pointer =
+                pointer.ok_or_else(|| format!("{} has no anchor `{fragment}`", in_words(&uri)))?.clone();
             let place = Place { document: resource.place.document, pointer };
             return Ok(Target { place, resource: number, dynamic: dynamic.is_some().then_some(fragment) });
         }
-        self.follow(number, &fragment).ok_or_else(|| format!("`{uri}` has nothing at `{fragment}`"))
+        self.follow(number, &fragment).ok_or_else(|| {
+            format!(
+                "{} has nothing at `{fragment}`; a reference leads to a schema that is there",
+                in_words(&uri)
+            )
+        })
     }
 
     /// Follows a JSON pointer from a resource's root; identifiers on the way change the resource.

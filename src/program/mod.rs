@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Reading order: `ops` (the shapes), `compile/` (how a schema becomes ops), `execute/` (how ops run), then the
-//! leaves: `looks`, `names`, `numbers`, `literals`, `patterns/`, `strings/`, `duplicates`, `explain`.
+//! leaves: `looks`, `names`, `numbers`, `decimals`, `literals`, `patterns/`, `strings/`, `duplicates`, `explain`.
 //!
 //! The order of failures is fixed and does not depend on the order of members: a duplicate name anywhere comes before
 //! everything else; then, from the top down and depth first, for each value its type, `const` and `enum`, bounds,
@@ -23,6 +23,7 @@
 //! This module does no I/O and knows neither formats nor Kafka.
 
 mod compile;
+mod decimals;
 mod documents;
 mod duplicates;
 mod execute;
@@ -234,6 +235,8 @@ struct Memory {
     scopes: Vec<u32>,
     /// Items by hash, for `uniqueItems`; a stack.
     hashes: Vec<(u64, u32)>,
+    /// Where the document's numbers stand.
+    numbers: numbers::Places,
     random: RandomState,
 }
 
@@ -322,6 +325,7 @@ impl Program {
     }
 
     /// Walks once; says whether the walk went through, and which limit ended it if one did.
+    #[inline]
     fn walk<S: Sink>(
         &self,
         tape: Tape<'_>,
@@ -334,6 +338,7 @@ impl Program {
     }
 
     /// As [`Self::walk`], with an op that stands in for a block, from a node on.
+    #[inline]
     fn walk_from<S: Sink>(
         &self,
         (op, at): (Op, usize),
@@ -345,10 +350,11 @@ impl Program {
         let place = self.expectations_of(scratch);
         let Scratch { expectations, memory } = scratch;
         let Some((_, expectations)) = expectations.get_mut(place) else { return (false, None) };
-        memory.clear();
+        memory.numbers.forget();
         let mut walk = Walk {
             tables: &self.tables,
             nodes: tape.nodes(),
+            tape,
             scratch: memory,
             expectations,
             sink,
@@ -361,6 +367,9 @@ impl Program {
         };
         let through = walk.value_at(&op, at, duty).is_continue();
         let stopped = walk.stopped;
+        if !through {
+            memory.clear();
+        }
         expectations.end(&self.tables, tape.nodes(), &mut memory.seen);
         (through, stopped)
     }

@@ -160,9 +160,15 @@ impl NameTable {
     /// The number of `text`, if it is in the set.
     #[inline]
     pub(super) fn find(&self, text: &str) -> Option<u32> {
-        if let Some(glances) = &self.glances {
-            return glances.find(text, self).map(|known| u32::from(known.number));
+        match &self.glances {
+            Some(glances) => glances.find(text, self).map(|known| u32::from(known.number)),
+            None => self.find_by_print(text),
         }
+    }
+
+    /// PERF: out of line, so that a glance needs no stack.
+    #[inline(never)]
+    fn find_by_print(&self, text: &str) -> Option<u32> {
         let print = Print::of(text);
         let mask = self.buckets.len().wrapping_sub(1);
         let mut at = print.slot(self.multiplier, self.shift);

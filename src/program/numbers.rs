@@ -1,209 +1,218 @@
-//! Exact comparison of JSON numbers, whatever mixture of integers and doubles they come as.
+//! Comparison of JSON numbers as they are written, whatever mixture of integers, doubles and long texts they come as.
 //!
-//! An integral double is brought to the same form as an integer, so that `1`, `1.0` and `1e0` are one number. This
-//! file must not round: where a comparison of doubles would, it compares integers or decimal digits instead.
+//! Two integers of 64 bits are compared as such. Otherwise the nearest doubles decide, since rounding keeps the order; only
+//! where they are equal do the digits of both texts decide, which have to be looked up in the payload. So `1`, `1.0` and
+//! `1e0` are one number, and `0.1` and `0.10000000000000000001` are two. This file must not round.
 
 use std::cmp::Ordering;
 use std::fmt::{self, Write};
-use std::hash::{Hash, Hasher};
+use std::hash::Hasher;
 
-use crate::tape::{Node, StaticNode};
+use super::decimals::Decimal;
+use crate::tape::{Node, NodeIndex, StaticNode, Tape};
 
-/// A number in normal form: `Float` is never integral below 2^126.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Number {
-    Integer(i128),
-    Float(f64),
+/// Comparing this many bytes of a number's text counts as one step.
+const BYTES_PER_STEP: usize = 4;
+
+/// A number of a schema.
+#[derive(Clone, Debug)]
+pub(super) struct Given {
+    /// Its value, if it is written as an integer of 64 bits.
+    integer: Option<i128>,
+    /// The nearest double; infinite if it is further out than any.
+    nearest: f64,
+    text: Box<str>,
 }
 
-const INTEGER_DOUBLE_MAX: f64 = 8.5e37;
-
-impl Number {
-    #[inline]
-    pub(super) fn of_node(node: &Node<'_>) -> Option<Self> {
-        match *node {
-            Node::Static(StaticNode::I64(value)) => Some(Self::Integer(value.into())),
-            Node::Static(StaticNode::U64(value)) => Some(Self::Integer(value.into())),
-            Node::Static(StaticNode::F64(value)) => Some(Self::of_double(value)),
-            _ => None,
-        }
+impl Given {
+    /// The number with this text, which has to be one of RFC 8259.
+    pub(super) fn new(text: &str) -> Self {
+        let integer =
+            text.parse::<i64>().map(i128::from).or_else(|_| text.parse::<u64>().map(i128::from)).ok();
+        Self { integer, nearest: text.parse().unwrap_or(f64::NAN), text: text.into() }
     }
 
-    pub(super) fn of_literal(value: &serde_json::Number) -> Self {
-        if let Some(value) = value.as_i64() {
-            Self::Integer(value.into())
-        } else if let Some(value) = value.as_u64() {
-            Self::Integer(value.into())
-        } else {
-            Self::of_double(value.as_f64().unwrap_or(f64::NAN))
-        }
-    }
-
-    fn of_double(value: f64) -> Self {
-        if value.fract() == 0.0 && value.abs() < INTEGER_DOUBLE_MAX {
-            Self::Integer(value as i128)
-        } else {
-            Self::Float(value)
-        }
+    fn decimal(&self) -> Decimal<'_> {
+        Decimal::of(&self.text)
     }
 
     /// The largest integer that is not above it; far ones are cut off.
-    pub(super) fn floor(self) -> i128 {
-        match self {
-            Self::Integer(value) => value,
-            Self::Float(value) => value.floor() as i128,
-        }
+    pub(super) fn floor(&self) -> i128 {
+        self.decimal().floor()
     }
 
     /// The smallest integer that is not below it; far ones are cut off.
-    pub(super) fn ceiling(self) -> i128 {
-        match self {
-            Self::Integer(value) => value,
-            Self::Float(value) => value.ceil() as i128,
-        }
+    pub(super) fn ceiling(&self) -> i128 {
+        self.decimal().ceiling()
     }
 
-    /// Where `self` stands to `other` on the number line.
-    pub(super) fn compare(self, other: Self) -> Ordering {
-        match (self, other) {
-            (Self::Integer(left), Self::Integer(right)) => left.cmp(&right),
-            (Self::Float(left), Self::Float(right)) => left.partial_cmp(&right).unwrap_or(Ordering::Equal),
-            (Self::Integer(left), Self::Float(right)) => compare_mixed(left, right),
-            (Self::Float(left), Self::Integer(right)) => compare_mixed(right, left).reverse(),
+    /// Where the number at a node stands to it on the number line; `None` if the node is no number.
+    pub(super) fn compared(&self, node: &Node<'_>, digits: &mut Digits<'_>) -> Option<Ordering> {
+        let (integer, nearest) = taken(node)?;
+        if let (Some(left), Some(right)) = (integer, self.integer) {
+            return Some(left.cmp(&right));
         }
-    }
-
-    pub(super) fn hash_into(self, hasher: &mut impl Hasher) {
-        match self {
-            Self::Integer(value) => value.hash(hasher),
-            Self::Float(value) => value.to_bits().hash(hasher),
+        match nearest.partial_cmp(&self.nearest)? {
+            Ordering::Equal => {
+                let mut text = Text::default();
+                Some(Decimal::of(digits.text(node, &mut text)?).compare(&self.decimal()))
+            }
+            decided => Some(decided),
         }
     }
 }
 
-/// Compares an integer with a double that is fractional or beyond every integer we hold.
-fn compare_mixed(integer: i128, float: f64) -> Ordering {
-    if float.abs() >= INTEGER_DOUBLE_MAX {
-        return if float > 0.0 { Ordering::Less } else { Ordering::Greater };
-    }
-    if integer <= float.floor() as i128 { Ordering::Less } else { Ordering::Greater }
-}
-
-impl fmt::Display for Number {
+impl fmt::Display for Given {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Integer(value) => value.fmt(f),
-            Self::Float(value) => value.fmt(f),
-        }
+        f.write_str(&self.text)
     }
 }
 
-/// A positive decimal `digits × 10^exponent`, without trailing zeros.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Decimal {
-    digits: u128,
-    exponent: i32,
+/// Whether two nodes are the same number.
+pub(super) fn same(left: &Node<'_>, right: &Node<'_>, digits: &mut Digits<'_>) -> bool {
+    let (Some((left_integer, left_nearest)), Some((right_integer, right_nearest))) =
+        (taken(left), taken(right))
+    else {
+        return false;
+    };
+    if let (Some(left), Some(right)) = (left_integer, right_integer) {
+        return left == right;
+    }
+    if left_nearest.partial_cmp(&right_nearest) != Some(Ordering::Equal) {
+        return false;
+    }
+    let mut texts = (Text::default(), Text::default());
+    let (Some(left), Some(right)) = (digits.text(left, &mut texts.0), digits.text(right, &mut texts.1))
+    else {
+        return false;
+    };
+    Decimal::of(left).compare(&Decimal::of(right)) == Ordering::Equal
+}
+
+/// Feeds what equal numbers share.
+pub(super) fn hash_into(node: &Node<'_>, digits: &mut Digits<'_>, hasher: &mut impl Hasher) {
+    let mut text = Text::default();
+    if let Some(text) = digits.text(node, &mut text) {
+        Decimal::of(text).hash_into(hasher);
+    }
+}
+
+/// The value of a number's node if it is an integer of 64 bits, and the nearest double.
+fn taken(node: &Node<'_>) -> Option<(Option<i128>, f64)> {
+    match *node {
+        Node::Static(StaticNode::I64(value)) => Some((Some(value.into()), value as f64)),
+        Node::Static(StaticNode::U64(value)) => Some((Some(value.into()), value as f64)),
+        Node::Static(StaticNode::F64(value)) => Some((None, value)),
+        _ => None,
+    }
+}
+
+/// The texts of a document's numbers.
+pub(super) struct Digits<'d> {
+    pub(super) tape: Tape<'d>,
+    /// Where they stand; found when somebody asks for the first one.
+    pub(super) places: &'d mut Places,
+    /// What is left of the walk's steps; none are left if a text could not be had for that reason.
+    pub(super) steps: &'d mut u64,
+}
+
+/// Where the numbers of one document stand: node and place in the payload, in their order.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    list: Vec<(NodeIndex, u32, u32)>,
+    known: bool,
+}
+
+impl Places {
+    /// Another document comes.
+    #[inline]
+    pub(super) fn forget(&mut self) {
+        self.known = false;
+    }
+}
+
+impl<'d> Digits<'d> {
+    /// The text of the number at a node, which is paid for; integers of 64 bits are written to `text`.
+    fn text<'t>(&mut self, node: &Node<'_>, text: &'t mut Text) -> Option<&'t str>
+    where
+        'd: 't,
+    {
+        match *node {
+            Node::Static(StaticNode::I64(value)) => write!(text, "{value}").ok()?,
+            Node::Static(StaticNode::U64(value)) => write!(text, "{value}").ok()?,
+            _ => {
+                let found = self.find(node)?;
+                *self.steps = self.steps.saturating_sub(1 + (found.len() / BYTES_PER_STEP) as u64);
+                return (*self.steps != 0).then_some(found);
+            }
+        }
+        text.as_str()
+    }
+
+    fn find(&mut self, node: &Node<'_>) -> Option<&'d str> {
+        if !self.places.known {
+            self.tape.find_numbers(&mut self.places.list);
+            self.places.known = true;
+        }
+        let offset = std::ptr::from_ref(node).addr().wrapping_sub(self.tape.nodes().as_ptr().addr());
+        let node = NodeIndex((offset / size_of::<Node<'_>>()) as u32);
+        let place = self.places.list.binary_search_by_key(&node, |(node, ..)| *node).ok()?;
+        let (_, start, len) = *self.places.list.get(place)?;
+        self.tape.text_at(start as usize, len as usize)
+    }
 }
 
 /// The value of a `multipleOf`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Divisor {
-    number: Number,
-    decimal: Decimal,
+    text: Box<str>,
+    /// Its digits, without zeros at the end …
+    digits: u128,
+    /// … and the power of ten of the last one.
+    exponent: i128,
+    /// Its value, if it is an integer of 64 bits.
+    integer: Option<u64>,
 }
 
 impl Divisor {
-    /// `None` unless `number` is above zero.
-    pub(super) fn new(number: Number) -> Option<Self> {
-        let decimal = decimal_of(number)?;
-        (number.compare(Number::Integer(0)) == Ordering::Greater).then_some(Self { number, decimal })
+    /// `None` unless the number is above zero and has at most 38 digits.
+    pub(super) fn new(text: &str) -> Option<Self> {
+        let decimal = Decimal::of(text);
+        let (digits, exponent) = decimal.parts().filter(|_| !decimal.is_zero() && !decimal.is_negative())?;
+        let power = u32::try_from(exponent).ok().and_then(|exponent| 10_u64.checked_pow(exponent));
+        let integer = power.and_then(|power| u64::try_from(digits).ok()?.checked_mul(power));
+        Some(Self { text: text.into(), digits, exponent, integer })
     }
 
-    /// Whether `number` is a whole multiple. The decimal digits decide, so 0.0075 is a multiple of 0.0001.
-    pub(super) fn divides(&self, number: Number) -> bool {
-        if let (Number::Integer(number), Number::Integer(divisor)) = (number, self.number)
-            && is_exact(number)
-            && is_exact(divisor)
-        {
-            return number.checked_rem(divisor) == Some(0);
+    /// Whether the number at a node is a whole multiple. The decimal digits decide, so 0.0075 is a multiple of 0.0001.
+    pub(super) fn divides(&self, node: &Node<'_>, digits: &mut Digits<'_>) -> bool {
+        if let (Some((Some(number), _)), Some(divisor)) = (taken(node), self.integer) {
+            return number.checked_rem(divisor.into()) == Some(0);
         }
-        let Some(dividend) = decimal_of(number) else { return false };
-        if dividend.digits == 0 {
-            return true;
-        }
-        let divisor = self.decimal;
-        let shift = dividend.exponent - divisor.exponent;
-        if shift < 0 {
-            // The digits have no trailing zeros, so a power of ten can divide them only together with the divisor.
-            let Some(scale) = 10_u128.checked_pow(shift.unsigned_abs()) else { return false };
-            return divisor.digits.checked_mul(scale).is_some_and(|whole| dividend.digits % whole == 0);
-        }
-        remainder_of_shifted(dividend.digits, shift.unsigned_abs(), divisor.digits) == Some(0)
+        let mut text = Text::default();
+        digits
+            .text(node, &mut text)
+            .is_some_and(|text| Decimal::of(text).is_multiple_of(self.digits, self.exponent))
     }
 }
 
 impl fmt::Display for Divisor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.number.fmt(f)
+        f.write_str(&self.text)
     }
 }
 
-/// `digits × 10^shift mod modulus`, by squaring: a far exponent must not cost a step per digit.
-fn remainder_of_shifted(digits: u128, mut shift: u32, modulus: u128) -> Option<u128> {
-    let mut remainder = digits.checked_rem(modulus)?;
-    let mut power = 10_u128.checked_rem(modulus)?;
-    while shift != 0 && remainder != 0 {
-        if shift & 1 == 1 {
-            remainder = multiply(remainder, power, modulus)?;
-        }
-        power = multiply(power, power, modulus)?;
-        shift >>= 1;
-    }
-    Some(remainder)
-}
-
-/// `left × right mod modulus` for factors below a modulus of at most 2^127, without overflow.
-fn multiply(left: u128, mut right: u128, modulus: u128) -> Option<u128> {
-    if let Some(product) = left.checked_mul(right) {
-        return product.checked_rem(modulus);
-    }
-    let (mut sum, mut addend) = (0_u128, left);
-    while right != 0 {
-        if right & 1 == 1 {
-            sum = sum.checked_add(addend)?.checked_rem(modulus)?;
-        }
-        addend = addend.checked_add(addend)?.checked_rem(modulus)?;
-        right >>= 1;
-    }
-    Some(sum)
-}
-
-/// Whether an integer has its text's digits. Beyond 64 bits it came as a double, whose last bits are not the text's:
-/// `1e30` is a multiple of ten, the nearest double is not.
-fn is_exact(integer: i128) -> bool {
-    u64::try_from(integer.unsigned_abs()).is_ok()
-}
-
-/// The shortest decimal that stands for `number`, without its sign.
-fn decimal_of(number: Number) -> Option<Decimal> {
-    let (mut digits, mut exponent) = match number {
-        Number::Integer(value) if is_exact(value) => (value.unsigned_abs(), 0),
-        Number::Integer(value) => shortest_decimal((value as f64).abs())?,
-        Number::Float(value) if value.is_finite() => shortest_decimal(value.abs())?,
-        Number::Float(_) => return None,
-    };
-    while digits != 0 && digits % 10 == 0 {
-        digits /= 10;
-        exponent += 1;
-    }
-    Some(Decimal { digits, exponent })
-}
-
-/// Text on the stack; a double in scientific form has at most 25 characters.
+/// Text on the stack; an integer of 64 bits has at most 20 characters.
 #[derive(Default)]
 struct Text {
-    bytes: [u8; 32],
+    bytes: [u8; 24],
     len: usize,
+}
+
+impl Text {
+    fn as_str(&self) -> Option<&str> {
+        std::str::from_utf8(self.bytes.get(..self.len)?).ok()
+    }
 }
 
 impl Write for Text {
@@ -215,48 +224,56 @@ impl Write for Text {
     }
 }
 
-fn shortest_decimal(value: f64) -> Option<(u128, i32)> {
-    let mut text = Text::default();
-    write!(text, "{value:e}").ok()?;
-    let text = std::str::from_utf8(text.bytes.get(..text.len)?).ok()?;
-    let (mantissa, exponent) = text.split_once('e')?;
-    let fraction = mantissa.split_once('.').map_or(0, |(_, fraction)| fraction.len() as i32);
-    let digits =
-        mantissa.bytes().filter(u8::is_ascii_digit).fold(0, |all, digit| all * 10 + u128::from(digit - b'0'));
-    Some((digits, exponent.parse::<i32>().ok()? - fraction))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tape::Parser;
 
-    fn number(text: &str) -> Number {
-        Number::of_literal(&serde_json::from_str(text).unwrap())
+    /// Runs something on the number `text` as it comes from a document.
+    fn on<R>(text: &str, then: impl FnOnce(&Node<'_>, &mut Digits<'_>) -> R) -> R {
+        Parser::new(8).parse(text.as_bytes(), |tape| {
+            let tape = tape.unwrap();
+            let digits = &mut Digits { tape, places: &mut Places::default(), steps: &mut 1_000_000 };
+            then(&tape.nodes()[0], digits)
+        })
     }
 
     #[test]
     fn comparison_is_exact_across_forms() {
         let ascending = [
+            "-1e400",
             "-1e300",
+            "-9223372036854775809",
             "-9223372036854775808",
             "-1.5",
             "-1",
             "-0.5",
             "0",
+            "1e-400",
             "1e-300",
+            "0.1",
+            "0.1000000000000000000000001",
             "0.5",
             "1",
+            "1.000000000000000000000001",
             "1.5",
             "9007199254740992",
+            "9007199254740992.5",
             "9007199254740993",
             "18446744073709551614",
             "18446744073709551615",
+            "18446744073709551616",
+            "18446744073709551617",
             "1e20",
+            "100000000000000000001",
             "1e300",
+            "1e400",
+            "2e400",
         ];
         for (i, left) in ascending.iter().enumerate() {
             for (j, right) in ascending.iter().enumerate() {
-                assert_eq!(number(left).compare(number(right)), i.cmp(&j), "{left} {right}");
+                let found = on(left, |node, digits| Given::new(right).compared(node, digits));
+                assert_eq!(found, Some(i.cmp(&j)), "{left} {right}");
             }
         }
         for (left, right) in [
@@ -264,9 +281,11 @@ mod tests {
             ("1e2", "100"),
             ("0", "-0.0"),
             ("18446744073709551616", "1.8446744073709551616e19"),
+            ("1e400", "10e399"),
+            ("9007199254740993", "9007199254740993.0"),
         ] {
-            assert_eq!(number(left).compare(number(right)), Ordering::Equal);
-            assert_eq!(number(left), number(right));
+            let found = on(left, |node, digits| Given::new(right).compared(node, digits));
+            assert_eq!(found, Some(Ordering::Equal), "{left} {right}");
         }
     }
 
@@ -280,6 +299,7 @@ mod tests {
             ("35", "1.5", false),
             ("0.0075", "0.0001", true),
             ("0.00751", "0.0001", false),
+            ("0.0075000000000000000000001", "0.0001", false),
             ("1e308", "0.5", true),
             ("1e308", "0.123456789", false),
             ("12391239123", "1e-8", true),
@@ -297,14 +317,22 @@ mod tests {
             ("1e30", "10", true),
             ("1e30", "7", false),
             ("3e30", "1e10", true),
+            ("18446744073709551618", "2", true),
+            ("18446744073709551617", "2", false),
+            ("6e400", "3", true),
+            ("7e999999999", "3", false),
             // The modulus is so large that a product of two remainders overflows.
             ("1e300", "18446744073709551615", false),
             ("18446744073709551615", "18446744073709551615", true),
+            ("340282366920938463463374607431768211456", "18446744073709551616", true),
+            ("340282366920938463463374607431768211457", "18446744073709551616", false),
         ] {
-            let divides = Divisor::new(number(divisor)).unwrap().divides(number(value));
+            let divisor = Divisor::new(divisor).unwrap();
+            let divides = on(value, |node, digits| divisor.divides(node, digits));
             assert_eq!(divides, multiple, "{value} {divisor}");
         }
-        assert!(Divisor::new(number("0")).is_none());
-        assert!(Divisor::new(number("-1")).is_none());
+        for text in ["0", "-1", "0e5", "123456789012345678901234567890123456789012"] {
+            assert!(Divisor::new(text).is_none(), "{text}");
+        }
     }
 }

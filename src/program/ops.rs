@@ -4,11 +4,10 @@
 //! and `fast`, the same checks with type tests folded into their neighbours, for the silent walk. Both are run by
 //! the same code. This file only defines the shapes; it must not compile or run anything.
 
-use serde_json::Value;
-
+use super::literals::Literal;
 pub(super) use super::looks::{Pass, Types};
 use super::names::{NameTable, Text};
-use super::numbers::{Divisor, Number};
+use super::numbers::{Divisor, Given};
 use super::patterns::Pattern;
 use super::strings::Format;
 
@@ -51,11 +50,6 @@ pub(super) struct Span {
 }
 
 impl Span {
-    #[inline]
-    pub(super) fn len(self) -> usize {
-        (self.end - self.start) as usize
-    }
-
     #[inline]
     pub(super) fn of<T>(self, table: &[T]) -> &[T] {
         table.get(self.start as usize..self.end as usize).unwrap_or_default()
@@ -228,6 +222,8 @@ pub(super) struct ObjectPlan {
     pub(super) required_mask: u64,
     /// Whether the known names can be told apart at a glance, there are no patterns, and any number of members will do.
     pub(super) plain: bool,
+    /// Whether there are neither known names nor patterns.
+    pub(super) map: bool,
     /// How many members the fast path allows; the full list has ops for that.
     pub(super) counts: Counts,
     pub(super) patterns: Box<[(u32, BlockId, Op)]>,
@@ -242,8 +238,10 @@ pub(super) struct ObjectPlan {
 /// A known member name.
 #[derive(Debug)]
 pub(super) struct Slot {
-    /// Runs the member's schema on the fast path.
+    /// Runs the member's schema on the fast path …
     pub(super) op: Op,
+    /// … unless its value passes at a look.
+    pub(super) pass: Pass,
     /// The member's schema; `None` if only `required` names it.
     pub(super) block: Option<BlockId>,
     /// Where `required` names it.
@@ -366,9 +364,9 @@ pub(super) struct Tables {
     pub(super) dependent_schemas: Vec<Box<[Dependency<BlockId>]>>,
     pub(super) strings: Vec<Text>,
     pub(super) string_sets: Vec<NameTable>,
-    pub(super) literals: Vec<Value>,
-    pub(super) enums: Vec<Box<[Value]>>,
-    pub(super) numbers: Vec<Number>,
+    pub(super) literals: Vec<Literal>,
+    pub(super) enums: Vec<Box<[Literal]>>,
+    pub(super) numbers: Vec<Given>,
     pub(super) divisors: Vec<Divisor>,
     pub(super) ranges: Vec<RangePlan>,
     pub(super) patterns: Vec<Pattern>,

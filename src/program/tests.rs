@@ -378,3 +378,42 @@ fn failures_of_branches_are_broken_down() {
     let (_, words) = first(&compile(&json!({"enum": vec!["ä".repeat(30); 30]})), "true").unwrap();
     assert!(words.expected.chars().count() <= 140, "{}", words.expected);
 }
+
+/// Numbers are compared as they are written, in the schema and in the document.
+#[test]
+fn numbers_are_compared_by_their_digits() {
+    for (schema, document, valid) in [
+        (r#"{"const": 18446744073709551616}"#, "18446744073709551616", true),
+        (r#"{"const": 18446744073709551616}"#, "18446744073709551617", false),
+        (r#"{"const": 18446744073709551616}"#, "1.8446744073709551616e19", true),
+        (r#"{"const": 1e400}"#, "1e400", true),
+        (r#"{"const": 1e400}"#, "2e400", false),
+        (r#"{"const": {"a": [0.1]}}"#, r#"{"a": [0.10]}"#, true),
+        (r#"{"const": {"a": [0.1]}}"#, r#"{"a": [0.1000000000000000000001]}"#, false),
+        (r#"{"const": {"a": [0.1000000000000000000001]}}"#, r#"{"a": [0.1000000000000000000001]}"#, true),
+        (r#"{"enum": [null, 9007199254740993.5]}"#, "9007199254740993.5", true),
+        (r#"{"enum": [null, 9007199254740993.5]}"#, "9007199254740994", false),
+        (r#"{"minimum": 1.00000000000000000000001}"#, "1", false),
+        (r#"{"minimum": 1.00000000000000000000001}"#, "1.00000000000000000000001", true),
+        (r#"{"maximum": 1}"#, "1.00000000000000000000001", false),
+        (r#"{"exclusiveMinimum": 0}"#, "1e-999999999", true),
+        (r#"{"exclusiveMaximum": 1e400}"#, "1e400", false),
+        (r#"{"exclusiveMaximum": 1e400}"#, "9e399", true),
+        (r#"{"maximum": 1e999999999}"#, "1e999999998", true),
+        (r#"{"multipleOf": 3}"#, "18446744073709551618", true),
+        (r#"{"multipleOf": 3}"#, "18446744073709551617", false),
+        (r#"{"multipleOf": 0.1}"#, "0.30000000000000000000001", false),
+        (r#"{"uniqueItems": true}"#, "[18446744073709551616, 18446744073709551617]", true),
+        (r#"{"uniqueItems": true}"#, "[18446744073709551616, 18446744073709551616.0]", false),
+        (r#"{"uniqueItems": true}"#, "[9007199254740993, 9007199254740993.0]", false),
+        (r#"{"uniqueItems": true}"#, "[1,2,3,4,5,6,7,8,1e400,1e401,0.1,0.10000000000000000000001]", true),
+        (r#"{"uniqueItems": true}"#, "[1,2,3,4,5,6,7,8,1e400,1e401,0.1,10e399]", false),
+        (r#"{"minLength": 1.0}"#, r#""a""#, true),
+    ] {
+        let program = Program::compile(schema, "test.json", &Options::default()).unwrap();
+        assert_eq!(reason(&program, document).is_none(), valid, "{schema} {document}");
+    }
+    for schema in [r#"{"minLength": 1.00000000000000000000001}"#, r#"{"multipleOf": 0e400}"#] {
+        assert!(Program::compile(schema, "test.json", &Options::default()).is_err(), "{schema}");
+    }
+}

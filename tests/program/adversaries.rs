@@ -406,3 +406,61 @@ fn work_beside_the_ops() {
     );
     check("dynamic references far from their anchors", &schema, &array_of("1"));
 }
+
+/// Digits are looked up in the payload and compared one by one, which has to be paid for as well.
+#[test]
+fn numbers_of_many_digits() {
+    let digits = "7".repeat(DOCUMENT_BYTES);
+    let bounds = parts(2000, |_| r#"{"minimum":1e400}"#.to_owned());
+    check("bounds × one long number", &format!(r#"{{"allOf":[{bounds}]}}"#), &digits);
+    let values = parts(6000, |number| format!("{number}e400"));
+    check("enum × one long number", &format!(r#"{{"enum":[{values}]}}"#), &digits);
+    let divisors = parts(900, |number| format!(r#"{{"multipleOf":{}}}"#, (1_u128 << 126) + number as u128));
+    check("multipleOf × one long number", &format!(r#"{{"anyOf":[{divisors}]}}"#), &digits);
+    check(
+        "multipleOf × far exponents",
+        r#"{"items":{"multipleOf":7.3e-999999999}}"#,
+        &array_of("1e999999999"),
+    );
+    check("bounds × far exponents", r#"{"items":{"maximum":1e999999999}}"#, &array_of("1e999999999"));
+    check("bounds × numbers on the bound", r#"{"items":{"maximum":1}}"#, &array_of("1.0"));
+    check("unique doubles", r#"{"uniqueItems":true}"#, &array_of("1e400").replacen("1e400", "1e401", 1));
+    let many = format!("[{}]", parts(DOCUMENT_BYTES / 20, |number| format!("{number}.00000000001")));
+    check("unique decimals", r#"{"uniqueItems":true}"#, &many);
+    let inexact = parts(2000, |number| format!("0.1000000000000000000{number}"));
+    check("inexact numbers in a schema", &format!(r#"{{"enum":[{inexact}]}}"#), "0.1");
+}
+
+/// Pairs that multiply branches, names, patterns and notes.
+#[test]
+fn products() {
+    let chain = parts(700, |number| {
+        format!(r##""d{number}":{{"anyOf":[{{"$ref":"#/$defs/d{}"}},{{"type":"null"}}]}}"##, number + 1)
+    });
+    check(
+        "references with branches × items",
+        &format!(r##"{{"items":{{"$ref":"#/$defs/d0"}},"$defs":{{{chain},"d700":{{"type":"string"}}}}}}"##),
+        &array_of("1"),
+    );
+    let patterns = parts(1200, |number| format!(r#""^n.*{number}$":{{"minimum":1}}"#));
+    check(
+        "patternProperties × names",
+        &format!(r#"{{"patternProperties":{{{patterns}}}}}"#),
+        &object_of(DOCUMENT_BYTES / 16),
+    );
+    let branches = parts(900, |number| format!(r#"{{"properties":{{"n{number}":true,"m{number}":{{}}}}}}"#));
+    check(
+        "unevaluatedProperties under branches",
+        &format!(r#"{{"anyOf":[{branches}],"unevaluatedProperties":{{"type":"null"}}}}"#),
+        &object_of(DOCUMENT_BYTES / 16),
+    );
+    let contains = parts(900, |number| {
+        format!(r#"{{"contains":{{"const":{number}}},"minContains":0,"maxContains":3}}"#)
+    });
+    check("contains × items", &format!(r#"{{"allOf":[{contains}]}}"#), &array_of("1"));
+    check(
+        "propertyNames with a counted pattern",
+        r#"{"propertyNames":{"pattern":"^([a-z]{1,20}[0-9]{0,20}){1,8}$"}}"#,
+        &object_of(DOCUMENT_BYTES / 16),
+    );
+}

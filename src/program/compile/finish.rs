@@ -5,7 +5,7 @@
 
 use super::Compiler;
 use crate::program::CompileError;
-use crate::program::numbers::Number;
+use crate::program::numbers::Given;
 use crate::program::ops::{
     Block, BlockId, BranchHints, Counts, Kind, Op, Owns, Pass, RangePlan, Span, Switch, Tables, Types,
 };
@@ -38,6 +38,7 @@ impl Compiler<'_> {
             if let Some(block) = slot.block {
                 slot.op = op_of(block);
             }
+            slot.pass = pass_of(&slot.op);
             slot.patterns.iter_mut().for_each(|(block, op)| *op = op_of(*block));
         }
         for plan in &mut self.tables.objects {
@@ -49,6 +50,7 @@ impl Compiler<'_> {
             plan.names.note(&plan.ops, pass_of);
             plan.others_pass = pass_of(&plan.others);
             plan.plain &= plan.counts == Counts::ANY;
+            plan.map = plan.ops.is_empty() && plan.patterns.is_empty();
         }
         for plan in &mut self.tables.arrays {
             plan.prefix.iter_mut().chain(&mut plan.rest).for_each(|(block, op)| *op = op_of(*block));
@@ -229,15 +231,16 @@ fn is_bound(kind: Kind) -> bool {
 }
 
 /// The first and the last integer of 64 bits that pass these bounds; none do if they are in the wrong order.
-fn integers_within(ops: &[Op], numbers: &[Number]) -> (i64, i64) {
+fn integers_within(ops: &[Op], numbers: &[Given]) -> (i64, i64) {
     let (mut first, mut last) = (i128::from(i64::MIN), i128::from(i64::MAX));
-    let number = |at: u32| numbers.get(at as usize).copied().unwrap_or(Number::Integer(0));
+    let floor = |at: u32| numbers.get(at as usize).map_or(0, Given::floor);
+    let ceiling = |at: u32| numbers.get(at as usize).map_or(0, Given::ceiling);
     for op in ops {
         match op.kind {
-            Kind::Minimum(at) => first = first.max(number(at).ceiling()),
-            Kind::ExclusiveMinimum(at) => first = first.max(number(at).floor().saturating_add(1)),
-            Kind::Maximum(at) => last = last.min(number(at).floor()),
-            Kind::ExclusiveMaximum(at) => last = last.min(number(at).ceiling().saturating_sub(1)),
+            Kind::Minimum(at) => first = first.max(ceiling(at)),
+            Kind::ExclusiveMinimum(at) => first = first.max(floor(at).saturating_add(1)),
+            Kind::Maximum(at) => last = last.min(floor(at)),
+            Kind::ExclusiveMaximum(at) => last = last.min(ceiling(at).saturating_sub(1)),
             _ => {}
         }
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Compiler, Here, kind_of, shorten};
 use crate::program::names::{NameTable, Text};
-use crate::program::numbers::{Divisor, Number};
+use crate::program::numbers::{Divisor, Given};
 use crate::program::ops::{BlockId, ContainsPlan, DynamicPlan, IfPlan, Kind, Op, Types};
 use crate::program::strings::Format;
 use crate::program::{CompileError, Draft};
@@ -108,7 +108,8 @@ impl<'a> Compiler<'a> {
                 self.tables.strings.push(Text::new(text));
                 Kind::ConstString(self.tables.strings.len() as u32 - 1)
             } else {
-                self.tables.literals.push(value.clone());
+                let literal = self.literal(&here.place.child("const"), value);
+                self.tables.literals.push(literal);
                 Kind::Const(self.tables.literals.len() as u32 - 1)
             };
             self.push(here, "const", kind, shorten(&value.to_string()));
@@ -125,7 +126,13 @@ impl<'a> Compiler<'a> {
             self.tables.string_sets.push(set);
             Kind::EnumStrings(self.tables.string_sets.len() as u32 - 1)
         } else {
-            self.tables.enums.push(values.clone().into_boxed_slice());
+            let place = here.place.child("enum");
+            let literals = values
+                .iter()
+                .enumerate()
+                .map(|(number, value)| self.literal(&place.child(&number.to_string()), value))
+                .collect();
+            self.tables.enums.push(literals);
             Kind::Enum(self.tables.enums.len() as u32 - 1)
         };
         let list = values.iter().map(Value::to_string).collect::<Vec<_>>().join(", ");
@@ -144,18 +151,19 @@ impl<'a> Compiler<'a> {
         for (keyword, make, words) in keywords {
             let Some(value) = here.schema.get(keyword) else { continue };
             let Value::Number(number) = value else { return self.misuse(here, keyword, value, "a number") };
-            self.tables.numbers.push(Number::of_literal(number));
-            let kind = make(self.tables.numbers.len() as u32 - 1);
-            self.push(here, keyword, kind, format!("{words} {number}"));
+            let given = Given::new(&self.number_text(&here.place.child(keyword), number));
+            let expected = format!("{words} {}", shorten(&given.to_string()));
+            self.tables.numbers.push(given);
+            self.push(here, keyword, make(self.tables.numbers.len() as u32 - 1), expected);
         }
         let Some(value) = here.schema.get("multipleOf") else { return Ok(()) };
-        let divisor = value.as_number().map(Number::of_literal).and_then(Divisor::new);
-        let Some(divisor) = divisor else {
-            return self.misuse(here, "multipleOf", value, "a number above 0");
+        let text = value.as_number().map(|number| self.number_text(&here.place.child("multipleOf"), number));
+        let Some(divisor) = text.and_then(|text| Divisor::new(&text)) else {
+            return self.misuse(here, "multipleOf", value, "a number above 0 with at most 38 digits");
         };
+        let expected = format!("a multiple of {}", shorten(&divisor.to_string()));
         self.tables.divisors.push(divisor);
-        let kind = Kind::MultipleOf(self.tables.divisors.len() as u32 - 1);
-        self.push(here, "multipleOf", kind, format!("a multiple of {divisor}"));
+        self.push(here, "multipleOf", Kind::MultipleOf(self.tables.divisors.len() as u32 - 1), expected);
         Ok(())
     }
 
@@ -180,9 +188,11 @@ impl<'a> Compiler<'a> {
     /// A keyword whose value is a number of things. Nothing has 2^32 parts, so larger ones are cut to that.
     pub(super) fn count(&mut self, here: &Here<'a>, keyword: &str) -> Result<Option<u32>, CompileError> {
         let Some(value) = here.schema.get(keyword) else { return Ok(None) };
-        match value.as_number().map(Number::of_literal) {
-            Some(Number::Integer(count)) if count >= 0 => Ok(Some(u32::try_from(count).unwrap_or(u32::MAX))),
-            Some(Number::Float(count)) if count > 1e30 => Ok(Some(u32::MAX)),
+        let text = value.as_number().map(|number| self.number_text(&here.place.child(keyword), number));
+        match text.map(|text| Given::new(&text)) {
+            Some(count) if count.floor() >= 0 && count.floor() == count.ceiling() => {
+                Ok(Some(u32::try_from(count.floor()).unwrap_or(u32::MAX)))
+            }
             _ => self.misuse(here, keyword, value, "an integer from 0"),
         }
     }

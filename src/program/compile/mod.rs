@@ -4,6 +4,7 @@
 //! numbers of blocks. `keywords` turns one schema object into its full list of ops, in the order of the report;
 //! `finish` derives the fast lists and refuses references that loop on one value.
 
+mod exact;
 mod finish;
 mod keywords;
 mod plans;
@@ -19,17 +20,20 @@ use super::patterns::{Pattern, PatternLimits};
 use super::{CompileError, Draft, Options, Program};
 
 /// The base of schemas without `$id`.
-const ROOT_URI: &str = "schema:/";
+pub(super) const ROOT_URI: &str = "schema:/";
 
 pub(super) fn compile(text: &str, file: &str, options: &Options) -> Result<Program, CompileError> {
     static NEXT_ID: AtomicU64 = AtomicU64::new(1);
     let at_root = |problem| CompileError { file: file.to_owned(), pointer: String::new(), problem };
-    let root: Value = serde_json::from_str(text).map_err(|error| at_root(format!("not JSON: {error}")))?;
+    let (readable, texts) = exact::texts_of(text);
+    let root: Value =
+        serde_json::from_str(&readable).map_err(|error| at_root(format!("not JSON: {error}")))?;
     let registry = Registry::new(&root, ROOT_URI, &options.documents, options.default_draft);
     let mut compiler = Compiler {
         registry,
         options,
         file,
+        texts,
         tables: Tables { origins: limits_origins(), ..Tables::default() },
         ids: HashMap::new(),
         places: Vec::new(),
@@ -61,6 +65,8 @@ pub(super) struct Compiler<'a> {
     pub(super) registry: Registry<'a>,
     pub(super) options: &'a Options,
     file: &'a str,
+    /// The texts of numbers in the schema that a value does not have exactly, by pointer.
+    texts: HashMap<String, String>,
     pub(super) tables: Tables,
     ids: HashMap<Place, BlockId>,
     /// Place and resource of each block, in the order of their numbers.

@@ -69,6 +69,7 @@ impl<'a> Compiler<'a> {
             order,
             required: required.len() as u32,
             required_mask: u64::MAX.checked_shl(required.len() as u32).map_or(u64::MAX, |rest| !rest),
+            map: false,
             counts: Counts::ANY,
             patterns: plan_patterns.into_boxed_slice(),
             others,
@@ -105,7 +106,7 @@ impl<'a> Compiler<'a> {
             (false, true) => (Op::OPEN, None),
             (false, false) => (others, others_block),
         };
-        Slot { op, block, required, known, patterns: matching }
+        Slot { op, pass: Pass::NOTHING, block, required, known, patterns: matching }
     }
 
     fn members(

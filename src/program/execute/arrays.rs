@@ -4,15 +4,16 @@ use std::ops::ControlFlow::{self, Continue};
 
 use super::{Duty, Sink, Walk, sorting, weight};
 use crate::program::duplicates::{behind, nested};
-use crate::program::literals;
+use crate::program::numbers::Digits;
 use crate::program::ops::{ArrayPlan, BlockId, Op, OpIndex, Pass};
+use crate::program::{Memory, literals};
 use crate::tape::Node;
 use crate::verdict::Reason;
 
 impl<S: Sink> Walk<'_, S> {
     /// Runs the plan of `prefixItems` and `items` on an array with `len` items and the nodes `inside` it.
     ///
-    /// PERF: strings that pass at a look need no stack; everything else is given on.
+    /// PERF: strings and scalars that pass at a look need no stack; everything else is given on.
     #[inline(never)]
     pub(super) fn array(
         &mut self,
@@ -34,7 +35,11 @@ impl<S: Sink> Walk<'_, S> {
         }
         let mut rest = inside;
         while let [item, tail @ ..] = rest {
-            if !plan.rest_pass.admits_text(item) {
+            let passes = match item {
+                Node::Static(value) => plan.rest_pass.admits_scalar(*value),
+                _ => plan.rest_pass.admits_text(item),
+            };
+            if !passes {
                 return self.items(plan, rest, duty);
             }
             rest = tail;
@@ -124,7 +129,9 @@ impl<S: Sink> Walk<'_, S> {
         // Every byte is hashed, and the hashes are sorted; of few items, every byte is compared with some others.
         let below = self.nodes.get(at..behind(self.nodes, at)).unwrap_or_default();
         self.pay(below.iter().map(weight).sum::<usize>() + sorting(len))?;
-        let repeated = literals::first_repeated(self.nodes, at, len, self.scratch, &mut self.steps);
+        let Memory { hashes, random, numbers, .. } = &mut *self.scratch;
+        let mut digits = Digits { tape: self.tape, places: numbers, steps: &mut self.steps };
+        let repeated = literals::first_repeated((at, len), hashes, random, &mut digits);
         self.pay(1)?;
         match repeated {
             Some(item) => self.fail(op.origin, item, Reason::Schema),

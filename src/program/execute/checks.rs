@@ -3,10 +3,10 @@
 use std::cmp::Ordering;
 
 use crate::program::literals;
-use crate::program::numbers::Number;
+use crate::program::numbers::Digits;
 use crate::program::ops::{Kind, Tables};
 use crate::program::strings::code_points;
-use crate::tape::Node;
+use crate::tape::{Node, StaticNode};
 use crate::verdict::Reason;
 
 /// Whether a node passes a check that looks at nothing else; a keyword for another type always does.
@@ -16,7 +16,7 @@ pub(super) fn holds(tables: &Tables, kind: Kind, node: &Node<'_>) -> bool {
         Node::String(text) => text_holds(tables, &kind, text),
         Node::Object { len, .. } => object_holds(kind, len),
         Node::Array { len, .. } => array_holds(kind, len),
-        Node::Static(_) => static_holds(tables, kind, node),
+        Node::Static(_) => static_holds(kind),
     }
 }
 
@@ -74,28 +74,30 @@ fn object_holds(kind: Kind, len: usize) -> bool {
     }
 }
 
-/// Whether a number, boolean or null passes.
-fn static_holds(tables: &Tables, kind: Kind, node: &Node<'_>) -> bool {
-    match kind {
-        Kind::Any => true,
-        Kind::Never | Kind::ConstString(_) | Kind::EnumStrings(_) => false,
-        _ => Number::of_node(node).is_none_or(|number| number_holds(tables, kind, number)),
-    }
+/// Whether a number, boolean or null passes; what asks for the size of a number is left to [`number_holds`].
+fn static_holds(kind: Kind) -> bool {
+    !matches!(kind, Kind::Never | Kind::ConstString(_) | Kind::EnumStrings(_))
 }
 
+/// Whether a node is no number or passes a check of its size.
 #[inline(never)]
-fn number_holds(tables: &Tables, kind: Kind, number: Number) -> bool {
-    let against = |bound: u32| tables.numbers.get(bound as usize).map(|bound| number.compare(*bound));
+pub(super) fn number_holds(tables: &Tables, kind: Kind, node: &Node<'_>, digits: &mut Digits<'_>) -> bool {
+    let mut against = |bound: u32| tables.numbers.get(bound as usize)?.compared(node, digits);
     match kind {
         Kind::Minimum(bound) => against(bound) != Some(Ordering::Less),
         Kind::Maximum(bound) => against(bound) != Some(Ordering::Greater),
-        Kind::ExclusiveMinimum(bound) => against(bound) == Some(Ordering::Greater),
-        Kind::ExclusiveMaximum(bound) => against(bound) == Some(Ordering::Less),
+        Kind::ExclusiveMinimum(bound) => matches!(against(bound), Some(Ordering::Greater) | None),
+        Kind::ExclusiveMaximum(bound) => matches!(against(bound), Some(Ordering::Less) | None),
         Kind::MultipleOf(divisor) => {
-            tables.divisors.get(divisor as usize).is_none_or(|divisor| divisor.divides(number))
+            !is_number(node)
+                || tables.divisors.get(divisor as usize).is_none_or(|divisor| divisor.divides(node, digits))
         }
         _ => true,
     }
+}
+
+fn is_number(node: &Node<'_>) -> bool {
+    matches!(node, Node::Static(StaticNode::I64(_) | StaticNode::U64(_) | StaticNode::F64(_)))
 }
 
 /// How many literals a node is compared with.
@@ -107,14 +109,14 @@ pub(super) fn literal_count(tables: &Tables, kind: Kind) -> usize {
 }
 
 /// Whether a node equals a literal, or one of several.
-pub(super) fn is_literal(tables: &Tables, kind: Kind, nodes: &[Node<'_>], at: usize) -> bool {
+pub(super) fn is_literal(tables: &Tables, kind: Kind, at: usize, digits: &mut Digits<'_>) -> bool {
     match kind {
         Kind::Const(number) => {
-            tables.literals.get(number as usize).is_some_and(|value| literals::equals(nodes, at, value))
+            tables.literals.get(number as usize).is_some_and(|value| literals::equals(at, value, digits))
         }
         Kind::Enum(number) => {
             let values = tables.enums.get(number as usize).map(|values| &**values).unwrap_or_default();
-            values.iter().any(|value| literals::equals(nodes, at, value))
+            values.iter().any(|value| literals::equals(at, value, digits))
         }
         _ => true,
     }

@@ -15,7 +15,10 @@ impl<'w, S: Sink> Walk<'w, S> {
         let holds = match (op.kind, node) {
             (Kind::Const(_) | Kind::Enum(_), _) => {
                 self.pay(checks::literal_count(self.tables, op.kind))?;
-                if checks::is_literal(self.tables, op.kind, self.nodes, at) {
+                let tables = self.tables;
+                let equal = checks::is_literal(tables, op.kind, at, &mut self.digits());
+                self.pay(1)?;
+                if equal {
                     return Continue(());
                 }
                 return self.fail(op.origin, at, checks::reason(op.kind));

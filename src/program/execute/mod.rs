@@ -17,9 +17,10 @@ use std::ops::ControlFlow::{self, Break, Continue};
 pub(super) use expect::Expectations;
 
 use super::duplicates;
+use super::numbers::Digits;
 use super::ops::{BlockId, Kind, Op, OpIndex, Pass, Tables, Types};
 use super::{Failure, Memory, Observer};
-use crate::tape::{Node, NodeIndex, StaticNode};
+use crate::tape::{Node, NodeIndex, StaticNode, Tape};
 use crate::verdict::Reason;
 
 /// Checking this many bytes of a string counts as one step.
@@ -96,6 +97,8 @@ impl Duty {
 pub(super) struct Walk<'w, S> {
     pub(super) tables: &'w Tables,
     pub(super) nodes: &'w [Node<'w>],
+    /// Where the nodes are from, with the texts of their numbers.
+    pub(super) tape: Tape<'w>,
     pub(super) scratch: &'w mut Memory,
     /// What the next objects will look like; empty means that nothing is expected.
     pub(super) expectations: &'w Expectations,
@@ -153,10 +156,15 @@ impl<'w, S: Sink> Walk<'w, S> {
     }
 
     /// Runs an op that stands in for a whole block, on the value at `at`.
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "it only gives on, and a call per document or member is not free"
+    )]
     pub(super) fn value_at(&mut self, op: &Op, at: usize, duty: Duty) -> ControlFlow<()> {
         let Some([node, tail @ ..]) = self.nodes.get(at..) else { return Continue(()) };
-        self.visit_value(&Pass::NOTHING, op, node, tail, duty)?;
-        Continue(())
+        let below = tail.get(..duplicates::nested(node)).unwrap_or_default();
+        self.check_value(&Pass::NOTHING, op, node, below, duty)
     }
 
     /// Runs an op that stands in for a whole block, on a value and the nodes `inside` it.
@@ -255,6 +263,7 @@ impl<'w, S: Sink> Walk<'w, S> {
                 None => Continue(()),
             },
             (_, kind) if kind.is_logic() => self.logic(op, at, node, duty),
+            (Node::Static(_), _) => self.number(op, node),
             _ if checks::holds(self.tables, op.kind, node) => Continue(()),
             _ => self.fail_leaf(op, node),
         }
@@ -270,11 +279,30 @@ impl<'w, S: Sink> Walk<'w, S> {
             if !op.types.admit(node) {
                 return self.fail(op.origin, at, Reason::WrongType);
             }
-            if !checks::holds(self.tables, op.kind, node) {
+            if matches!(node, Node::Static(_)) {
+                self.number(op, node)?;
+            } else if !checks::holds(self.tables, op.kind, node) {
                 return self.fail_leaf(op, node);
             }
         }
         Continue(())
+    }
+
+    /// Runs an op on a number, boolean or null.
+    fn number(&mut self, op: &Op, node: &Node<'_>) -> ControlFlow<()> {
+        let tables = self.tables;
+        let holds = checks::holds(tables, op.kind, node)
+            && checks::number_holds(tables, op.kind, node, &mut self.digits());
+        // A text that could not be paid for leaves no steps.
+        if self.steps == 0 {
+            return self.stop(OpIndex::STEPS);
+        }
+        if holds { Continue(()) } else { self.fail_leaf(op, node) }
+    }
+
+    /// The texts of the document's numbers.
+    fn digits(&mut self) -> Digits<'_> {
+        Digits { tape: self.tape, places: &mut self.scratch.numbers, steps: &mut self.steps }
     }
 
     #[cold]
@@ -324,6 +352,7 @@ impl<'w, S: Sink> Walk<'w, S> {
         let mut inner = Walk {
             tables: self.tables,
             nodes: self.nodes,
+            tape: self.tape,
             scratch: &mut *self.scratch,
             expectations: self.expectations,
             sink: Silent,

@@ -29,7 +29,10 @@ impl<S: Sink> Walk<'_, S> {
         let number = plan;
         let Some(plan) = self.tables.objects.get(plan as usize) else { return Continue(()) };
         self.enter(len)?;
-        if S::REPORTS || !plan.plain || duty.track() {
+        if S::REPORTS || duty.track() {
+            return self.visit_any(plan, len, inside, duty);
+        }
+        if !plan.plain {
             return self.visit_any(plan, len, inside, duty);
         }
         if let Some(expectation) = self.expectations.of(number, len) {
@@ -92,10 +95,22 @@ impl<S: Sink> Walk<'_, S> {
             if !plan.counts.admits(len) {
                 return self.fail(OpIndex::NONE, 0, Reason::TooFew);
             }
-            if plan.slots.len() == 0 && plan.patterns.is_empty() && !duty.track() {
+            if plan.map && !duty.track() {
                 return self.visit_map(plan, len, inside, duty);
             }
         }
+        self.visit_slots(plan, len, inside, duty)
+    }
+
+    /// An object with known names or patterns, or whose members are noted.
+    #[inline(never)]
+    fn visit_slots(
+        &mut self,
+        plan: &ObjectPlan,
+        len: usize,
+        inside: &[Node<'_>],
+        duty: Duty,
+    ) -> ControlFlow<()> {
         let at = self.place_of(inside);
         self.pay(len * plan.patterns.len())?;
         if S::REPORTS {
@@ -152,28 +167,42 @@ impl<S: Sink> Walk<'_, S> {
         tail: &'n [Node<'n>],
         duty: Duty,
     ) -> ControlFlow<(), &'n [Node<'n>]> {
-        if let Node::String(text) = value {
-            self.text(op, value, text)?;
-            return Continue(tail);
-        }
-        if let Node::Static(scalar) = value {
-            if !pass.admits_scalar(*scalar) {
-                self.scalar(op, value, *scalar)?;
-            }
-            return Continue(tail);
-        }
-        let Some((below, behind)) = tail.split_at_checked(nested(value)) else { return Continue(&[]) };
+        let (below, behind) = match value {
+            Node::String(_) | Node::Static(_) => (&[] as &[Node<'_>], tail),
+            _ => tail.split_at_checked(nested(value)).unwrap_or_default(),
+        };
+        self.check_value(pass, op, value, below, duty)?;
+        Continue(behind)
+    }
+
+    /// As [`Self::visit_value`], with the nodes `below` the value at hand.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a call per member costs more than the look itself")]
+    pub(super) fn check_value(
+        &mut self,
+        pass: &Pass,
+        op: &Op,
+        value: &Node<'_>,
+        below: &[Node<'_>],
+        duty: Duty,
+    ) -> ControlFlow<()> {
         match (value, op.kind) {
+            (Node::String(text), _) => self.text(op, value, text),
+            (Node::Static(scalar), _) => {
+                if pass.admits_scalar(*scalar) {
+                    return Continue(());
+                }
+                self.scalar(op, value, *scalar)
+            }
             (Node::Object { len, .. }, Kind::Object(plan)) if op.types.meets(Types::OBJECT) => {
-                self.object(plan, *len, below, duty)?;
+                self.object(plan, *len, below, duty)
             }
             (Node::Array { len, .. }, Kind::Array(plan)) if op.types.meets(Types::ARRAY) => {
-                self.array(plan, *len, below, duty)?;
+                self.array(plan, *len, below, duty)
             }
-            _ if pass.admits(value, duty.duplicates()) => {}
-            _ => self.value(op, value, below, duty)?,
+            _ if pass.admits(value, duty.duplicates()) => Continue(()),
+            _ => self.value(op, value, below, duty),
         }
-        Continue(behind)
     }
 
     /// A member of a plain object that no slot has; `tail` is what stands behind the value's own node. Returns what
@@ -210,8 +239,30 @@ impl<S: Sink> Walk<'_, S> {
     }
 
     /// The members of an object without known names; gives the depth back.
+    ///
+    /// PERF: strings that pass at a look need no stack; everything else is given on.
     #[inline(never)]
     fn visit_map(
+        &mut self,
+        plan: &ObjectPlan,
+        len: usize,
+        inside: &[Node<'_>],
+        duty: Duty,
+    ) -> ControlFlow<()> {
+        let mut rest = inside;
+        while let [_, value, tail @ ..] = rest {
+            if !plan.others_pass.admits_text(value) {
+                return self.visit_values(plan, len, inside, duty);
+            }
+            rest = tail;
+        }
+        self.depth += 1;
+        if duty.duplicates() { self.unique_names(inside, len) } else { Continue(()) }
+    }
+
+    /// As [`Self::visit_map`], for values of any kind.
+    #[inline(never)]
+    fn visit_values(
         &mut self,
         plan: &ObjectPlan,
         len: usize,
@@ -270,7 +321,9 @@ impl<S: Sink> Walk<'_, S> {
             if twice && duty.duplicates() {
                 self.fail(OpIndex::DUPLICATE, value_at, Reason::DuplicateKey)?;
             }
-            self.value_at(&slot.op, value_at, child)?;
+            if !slot.pass.admits(value, child.duplicates()) {
+                self.value_at(&slot.op, value_at, child)?;
+            }
             for (_, op) in &slot.patterns {
                 self.value_at(op, value_at, Duty::NONE)?;
             }

@@ -23,7 +23,51 @@ pub(super) enum Direct {
     /// Every position has its class, and all characters are ASCII.
     Fixed(Positions),
     /// One piece after the other.
-    Sequence { pieces: Box<[Piece]>, to_end: bool },
+    Sequence { pieces: Box<[Piece]>, end: End },
+}
+
+/// What has to stand behind the last piece.
+#[derive(Debug)]
+pub(super) enum End {
+    /// Anything.
+    Open,
+    /// Nothing.
+    Here,
+    /// Between `min` and `max` characters of a class, and nothing else.
+    Run { set: Box<Set>, min: usize, max: usize },
+}
+
+impl End {
+    /// Takes a run that ends the text off the pieces. PERF: nobody has to find its end, so its bytes need no branches.
+    fn of(pieces: &mut Vec<Piece>, to_end: bool) -> Self {
+        match pieces.last() {
+            _ if !to_end => Self::Open,
+            Some(Piece::Run { set, min, max }) => {
+                let end = Self::Run { set: set.clone(), min: *min, max: *max };
+                pieces.pop();
+                end
+            }
+            _ => Self::Here,
+        }
+    }
+
+    #[inline]
+    fn fits(&self, rest: &[u8]) -> bool {
+        match self {
+            Self::Open => true,
+            Self::Here => rest.is_empty(),
+            Self::Run { set, min, max } => {
+                *min <= rest.len()
+                    && rest.len() <= *max
+                    && rest.iter().fold(true, |all, byte| all & is_in(set, *byte))
+            }
+        }
+    }
+}
+
+#[inline]
+fn is_in(set: &Set, byte: u8) -> bool {
+    set.get(usize::from(byte)).copied().unwrap_or(false)
 }
 
 #[derive(Clone, Debug)]
@@ -69,14 +113,15 @@ impl Direct {
         if to_end && let Some(positions) = fixed(&pieces) {
             return Some(Self::Fixed(positions));
         }
-        Some(Self::Sequence { pieces: pieces.into_boxed_slice(), to_end })
+        let end = End::of(&mut pieces, to_end);
+        Some(Self::Sequence { pieces: pieces.into_boxed_slice(), end })
     }
 
     #[inline]
     pub(super) fn is_match(&self, text: &[u8]) -> bool {
         match self {
             Self::Fixed(positions) => positions.fit(text),
-            Self::Sequence { pieces, to_end } => {
+            Self::Sequence { pieces, end } => {
                 let mut rest = text;
                 for piece in pieces {
                     match piece.strip(rest) {
@@ -84,7 +129,7 @@ impl Direct {
                         None => return false,
                     }
                 }
-                !to_end || rest.is_empty()
+                end.fits(rest)
             }
         }
     }
@@ -111,10 +156,15 @@ impl Piece {
                 (run.iter().fold(0, |bad, byte| bad | outside(byte)) == 0).then_some(rest)
             }
             Self::Run { set, min, max } => {
-                let in_set = |byte: &u8| set.get(usize::from(*byte)).copied().unwrap_or(false);
-                let within = text.get(..*max).unwrap_or(text);
-                let len = within.iter().position(|byte| !in_set(byte)).unwrap_or(within.len());
-                if len < *min { None } else { text.get(len..) }
+                let (mut rest, mut left) = (text, *max);
+                while let [byte, behind @ ..] = rest
+                    && left != 0
+                    && is_in(set, *byte)
+                {
+                    rest = behind;
+                    left -= 1;
+                }
+                (*max - left >= *min).then_some(rest)
             }
         }
     }
@@ -136,7 +186,7 @@ impl Piece {
     fn lengthen(self) -> Self {
         let Self::Run { set, min, max } = &self else { return self };
         let mut ranges: Vec<(u8, u8)> = Vec::new();
-        for byte in (0..=u8::MAX).filter(|byte| set.get(usize::from(*byte)).copied().unwrap_or(false)) {
+        for byte in (0..=u8::MAX).filter(|byte| is_in(set, *byte)) {
             match ranges.last_mut() {
                 Some((first, width)) if first.checked_add(*width + 1) == Some(byte) => *width += 1,
                 _ => ranges.push((byte, 0)),

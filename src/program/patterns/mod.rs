@@ -1,8 +1,8 @@
 //! The keyword `pattern` and its kin: ECMA-262 text → tree → a matcher that needs no memory.
 //!
-//! Common shapes become plain byte checks (`direct`), the rest a DFA that is built ahead. Nothing here backtracks: a match costs time linear in the string,
-//! whatever the pattern. What cannot be matched that way (lookaround, back-references) is refused at compile time
-//! with the pattern's name.
+//! Common shapes become plain byte checks (`direct`), the rest a DFA that is built ahead. Nothing here backtracks: a
+//! match costs time linear in the string, whatever the pattern. What cannot be matched that way (lookaround,
+//! back-references) is refused at compile time with the pattern's name.
 
 mod direct;
 mod ecma;
@@ -70,12 +70,16 @@ impl Pattern {
     pub(super) fn is_match(&self, text: &str) -> bool {
         match &self.matcher {
             Matcher::Direct(direct) => direct.is_match(text.as_bytes()),
-            Matcher::Dfa(dfa) => {
-                let input = Input::new(text).earliest(true).anchored(Anchored::No);
-                matches!(dfa.try_search_fwd(&input), Ok(Some(_)))
-            }
+            Matcher::Dfa(dfa) => is_found(dfa, text),
         }
     }
+}
+
+/// PERF: out of line, so that byte checks need no stack for the sake of the automaton.
+#[inline(never)]
+fn is_found(dfa: &dense::DFA<Vec<u32>>, text: &str) -> bool {
+    let input = Input::new(text).earliest(true).anchored(Anchored::No);
+    matches!(dfa.try_search_fwd(&input), Ok(Some(_)))
 }
 
 /// The format `regex`: whether `text` is a regular expression of ECMA-262, also one that we cannot match.

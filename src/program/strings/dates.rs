@@ -25,8 +25,19 @@ pub(super) fn is_date_time(text: &str) -> bool {
     // Every byte becomes ten times its digit plus the next one.
     let (day, time) = (day * 10 + (day >> 8), time * 10 + (time >> 8));
     let byte = |word: u64, at: u32| (word >> (8 * at) & 0xFF) as u32;
-    is_calendar_day(byte(day, 0) * 100 + byte(day, 2), byte(day, 5), byte(time, 0))
-        && is_clock(byte(time, 3), byte(time, 6), second, rest)
+    let (hour, minute) = (byte(time, 3), byte(time, 6));
+    if !is_calendar_day(byte(day, 0) * 100 + byte(day, 2), byte(day, 5), byte(time, 0)) {
+        return false;
+    }
+    // PERF: the usual endings, `Z` and milliseconds.
+    let is_usual = match rest {
+        [b'Z'] => true,
+        [b'.', ones, two, three, b'Z'] => {
+            ones.is_ascii_digit() & two.is_ascii_digit() & three.is_ascii_digit()
+        }
+        _ => false,
+    };
+    if is_usual && second < 60 { hour < 24 && minute < 60 } else { is_clock(hour, minute, second, rest) }
 }
 
 /// `yyyy-mm-dd`.
@@ -85,14 +96,21 @@ fn is_day(bytes: &[u8]) -> bool {
 
 #[inline]
 fn is_calendar_day(year: u32, month: u32, day: u32) -> bool {
+    // PERF: every month has 28 days, so most days need not know which month or year it is.
+    year != 0
+        && month.wrapping_sub(1) < 12
+        && (day.wrapping_sub(1) < 28 || (day > 28 && day <= days_of(year, month)))
+}
+
+/// The days of a month.
+#[cold]
+fn days_of(year: u32, month: u32) -> u32 {
     let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    let days = match month {
-        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+    match month {
         4 | 6 | 9 | 11 => 30,
         2 => 28 + u32::from(leap),
-        _ => 0,
-    };
-    year != 0 && day != 0 && day <= days
+        _ => 31,
+    }
 }
 
 /// A time of day with its offset.
@@ -107,7 +125,7 @@ fn is_clock_time(bytes: &[u8]) -> bool {
 }
 
 /// A time of day; `rest` is what stands behind the seconds.
-#[inline]
+#[inline(never)]
 fn is_clock(hour: u32, minute: u32, second: u32, rest: &[u8]) -> bool {
     let rest = match rest {
         [b'.', fraction @ ..] => {
@@ -119,15 +137,15 @@ fn is_clock(hour: u32, minute: u32, second: u32, rest: &[u8]) -> bool {
         }
         rest => rest,
     };
-    let Some(offset) = offset_minutes(rest) else { return false };
-    if hour > 23 || minute > 59 {
+    if hour > 23 || minute > 59 || second > 60 {
         return false;
     }
-    second < 60
-        || (second == 60 && (i64::from(hour * 60 + minute) - offset).rem_euclid(24 * 60) == 24 * 60 - 1)
+    let Some(offset) = offset_minutes(rest) else { return false };
+    second < 60 || (i64::from(hour * 60 + minute) - offset).rem_euclid(24 * 60) == 24 * 60 - 1
 }
 
 /// Minutes east of UTC.
+#[inline]
 fn offset_minutes(bytes: &[u8]) -> Option<i64> {
     match *bytes {
         [b'Z' | b'z'] => Some(0),

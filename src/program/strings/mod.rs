@@ -31,11 +31,12 @@ macro_rules! formats {
             }
 
             /// Whether `text` is of this format.
-            #[inline(never)]
+            ///
+            /// PERF: through a table, so that whoever asks needs no stack for the sake of the checkers.
+            #[inline]
             pub(super) fn holds(self, text: &str) -> bool {
-                match self {
-                    $(Self::$variant => $holds(text),)*
-                }
+                const CHECKERS: &[fn(&str) -> bool] = &[$($holds,)*];
+                CHECKERS.get(self as usize).is_some_and(|holds| holds(text))
             }
         }
     };
@@ -74,8 +75,8 @@ fn is_uuid(text: &str) -> bool {
     POSITIONS.as_ref().is_some_and(|positions| positions.fit(text.as_bytes()))
 }
 
-/// The number of Unicode code points.
-#[inline]
+/// The number of Unicode code points. PERF: out of line, so that checks of lengths need no stack where bytes decide.
+#[inline(never)]
 pub(super) fn code_points(text: &str) -> usize {
     text.chars().count()
 }
