@@ -10,6 +10,9 @@
 //!
 //! This file must not know formats, schemas or reasons beyond the syntax of JSON.
 
+#[cfg(test)]
+mod tests;
+
 use std::ops::Range;
 
 pub use simd_json::{Node, StaticNode};
@@ -134,20 +137,12 @@ impl<'a> Tape<'a> {
     /// so the texts are searched for only then, in one pass over the payload.
     pub(crate) fn find_numbers(self, places: &mut Vec<(NodeIndex, u32, u32)>) {
         places.clear();
-        let mut nodes = self.nodes.iter().enumerate().filter(|(_, node)| is_number(node));
-        let mut at = 0;
-        while let Some(&byte) = self.payload.get(at) {
-            match byte {
-                b'"' => at = string_end(self.payload, at).unwrap_or(self.payload.len()),
-                b'-' | b'0'..=b'9' => {
-                    let end = number_end(self.payload, at);
-                    let Some((node, _)) = nodes.next() else { return };
-                    places.push((NodeIndex(node as u32), at as u32, (end - at) as u32));
-                    at = end;
-                }
-                _ => at += 1,
-            }
-        }
+        let nodes = self.nodes.iter().enumerate().filter(|(_, node)| is_number(node));
+        places.extend(
+            nodes
+                .zip(number_ranges(self.payload))
+                .map(|((node, _), range)| (NodeIndex(node as u32), range.start as u32, range.len() as u32)),
+        );
     }
 
     /// The payload's text at a place that [`Self::find_numbers`] listed.
@@ -392,29 +387,33 @@ fn is_number(node: &Node<'_>) -> bool {
 
 /// Finds the numbers outside strings, checks their grammar, and blanks those that 64 bits cannot carry.
 fn blank_wide_numbers(payload: &[u8], scratch: &mut [u8], wide: &mut Vec<Wide>) -> Result<(), Malformed> {
-    let mut at = 0;
-    let mut ordinal = 0;
-    while let Some(&byte) = payload.get(at) {
-        match byte {
-            b'"' => at = string_end(payload, at).ok_or(Malformed::Syntax)?,
-            b'-' | b'0'..=b'9' => {
-                let end = number_end(payload, at);
-                let text = payload.get(at..end).ok_or(Malformed::Syntax)?;
-                if !is_json_number(text) {
-                    return Err(Malformed::Syntax);
-                }
-                if !fits_64_bits(text) {
-                    let (start, len) = (at as u32, (end - at) as u32);
-                    wide.push(Wide { node: NodeIndex(ordinal), start, len, whole: is_whole(text) });
-                    blank(scratch, at..end);
-                }
-                ordinal += 1;
-                at = end;
-            }
-            _ => at += 1,
+    for (ordinal, range) in number_ranges(payload).enumerate() {
+        let text = payload.get(range.clone()).filter(|text| is_json_number(text)).ok_or(Malformed::Syntax)?;
+        if !fits_64_bits(text) {
+            let (node, start, len) = (NodeIndex(ordinal as u32), range.start as u32, range.len() as u32);
+            wide.push(Wide { node, start, len, whole: is_whole(text) });
+            blank(scratch, range);
         }
     }
     Ok(())
+}
+
+/// Where the numbers outside strings stand; a string that never closes ends them.
+fn number_ranges(payload: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        loop {
+            match *payload.get(at)? {
+                b'"' => at = string_end(payload, at)?,
+                b'-' | b'0'..=b'9' => {
+                    let start = at;
+                    at = number_end(payload, start);
+                    return Some(start..at);
+                }
+                _ => at += 1,
+            }
+        }
+    })
 }
 
 /// The index behind the string that opens at `start`, or `None` if it never closes.
@@ -479,142 +478,5 @@ fn blank(scratch: &mut [u8], range: Range<usize>) {
     if let Some([first, rest @ ..]) = scratch.get_mut(range) {
         *first = b'0';
         rest.fill(b' ');
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(text: &str) -> Result<(String, Vec<Wide>), Malformed> {
-        Parser::new(64).parse(text.as_bytes(), |tape| {
-            tape.map(|tape| (format!("{:?}", tape.nodes()), tape.wide().to_vec()))
-        })
-    }
-
-    #[test]
-    fn a_number_beyond_64_bits_keeps_its_place_in_the_payload() {
-        let text = r#"{"a":1,"b":["7",123456789012345678901234567890,2],"c":-9223372036854775809}"#;
-        let (nodes, wide) = parse(text).unwrap();
-        let digits: Vec<_> =
-            wide.iter().map(|wide| &text[wide.start as usize..(wide.start + wide.len) as usize]).collect();
-        assert_eq!(digits, ["123456789012345678901234567890", "-9223372036854775809"]);
-        assert_eq!(wide.iter().map(|wide| wide.node.0).collect::<Vec<_>>(), [6, 9]);
-        assert!(nodes.contains("1.2345678901234568e29"), "{nodes}");
-    }
-
-    #[test]
-    fn strings_know_their_place_in_the_payload() {
-        let long = "x".repeat(200);
-        for text in [
-            format!(r#"{{"a":"bc", "d\n" : ["x\u00e9y","z", "\"q","{long}\t{long}"],"":""}}"#),
-            format!(r#"{{"n":123456789012345678901234567890,"a":"bc","\u0041":"{long}"}}"#),
-        ] {
-            let mut parser = Parser::new(64);
-            // A warm parser, too.
-            for _ in 0..2 {
-                parser.parse(text.as_bytes(), |tape| {
-                    let tape = tape.unwrap();
-                    let mut places = tape.nodes().iter().filter_map(|node| match node {
-                        Node::String(string) => Some((tape.place(string), *string)),
-                        _ => None,
-                    });
-                    let mut at = 0;
-                    while let Some(quote) = text[at..].find('"') {
-                        let start = at + quote;
-                        let end = string_end(text.as_bytes(), start).unwrap();
-                        let (place, string) = places.next().unwrap();
-                        assert_eq!(place, start + 1);
-                        assert_eq!(serde_json::from_str::<String>(&text[start..end]).unwrap(), string);
-                        at = end;
-                    }
-                    assert_eq!(places.next(), None);
-                });
-            }
-        }
-    }
-
-    #[test]
-    fn an_overflowing_double_is_found() {
-        Parser::new(64).parse(br#"{"a":1e400}"#, |tape| {
-            assert_eq!(tape.unwrap().first_overflow(), Some(NodeIndex(2)));
-        });
-        Parser::new(64).parse(br#"{"a":123456789012345678901234567890}"#, |tape| {
-            assert_eq!(tape.unwrap().first_overflow(), None);
-        });
-        let long = format!("[{},-1e999]", "9".repeat(400));
-        Parser::new(64).parse(long.as_bytes(), |tape| {
-            assert_eq!(tape.unwrap().first_overflow(), Some(NodeIndex(2)));
-        });
-    }
-
-    #[test]
-    fn what_is_no_json_is_told_apart() {
-        let why = |payload: &[u8]| Parser::new(64).parse(payload, |tape| tape.map(|_| ()).err());
-        assert_eq!(why(b"{\"a\":\"\xff\"}"), Some(Malformed::NotUtf8));
-        assert_eq!(why(b"{\"a\":\"\xff\""), Some(Malformed::NotUtf8), "the encoding comes first");
-        assert_eq!(why(b"{\"a\":\"\xed\xa0\x80\"}"), Some(Malformed::NotUtf8), "surrogates are no UTF-8");
-        for (text, expected) in [
-            (r#"{"a":"\ud800"}"#, Some(Malformed::LoneSurrogate)),
-            (r#"{"a":"\udc00\ud800"}"#, Some(Malformed::LoneSurrogate)),
-            (r#"{"a":"\uD800\uD800\uDC00"}"#, Some(Malformed::LoneSurrogate)),
-            (r#"{"\udfff":1}"#, Some(Malformed::LoneSurrogate)),
-            (r#"{"a":"\ud800","n":1e400}"#, Some(Malformed::LoneSurrogate)),
-            (r#"{"n":123456789012345678901234567890,"a":"\ud800"}"#, Some(Malformed::LoneSurrogate)),
-            (r#"{"a":"\ud800"}x"#, Some(Malformed::Syntax)),
-            (r#"{"a":"\ud800","n":1e400,}"#, Some(Malformed::Syntax)),
-            (r#"{"a":"\u12"}"#, Some(Malformed::Syntax)),
-            (r#"{"a":"\x41"}"#, Some(Malformed::Syntax)),
-            (r#"{"a":"\\ud800"}"#, None),
-            (r#"{"a":"\ud83d\ude00"}"#, None),
-        ] {
-            assert_eq!(why(text.as_bytes()), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn pointers_name_every_node() {
-        let text = r#"{"a":{"b/c":[1,{"~":2}]},"":3}"#;
-        let pointers: Vec<String> = Parser::new(64).parse(text.as_bytes(), |tape| {
-            let tape = tape.unwrap();
-            let pointer = |node| {
-                let mut out = Vec::new();
-                tape.write_pointer(NodeIndex(node), &mut out);
-                String::from_utf8(out).unwrap()
-            };
-            (0..tape.nodes().len() as u32).map(pointer).collect()
-        });
-        let expected = [
-            "",
-            "/a",
-            "/a",
-            "/a/b~1c",
-            "/a/b~1c",
-            "/a/b~1c/0",
-            "/a/b~1c/1",
-            "/a/b~1c/1/~0",
-            "/a/b~1c/1/~0",
-            "/",
-            "/",
-        ];
-        assert_eq!(pointers, expected);
-    }
-
-    #[test]
-    fn broken_numbers_stay_broken_beside_wide_ones() {
-        for broken in ["01", "1.", "-", "1e", "1e+", "1.e5", "0x10", "1-2", "--1", "1e5.5"] {
-            let text = format!(r#"{{"a":123456789012345678901234567890,"b":{broken}}}"#);
-            assert_eq!(parse(&text).unwrap_err(), Malformed::Syntax, "{text}");
-        }
-    }
-
-    #[test]
-    fn depth_is_counted_from_the_top_level() {
-        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-        assert!(parse(&nested(64)).is_ok());
-        assert_eq!(parse(&nested(65)).unwrap_err(), Malformed::TooDeep);
-        // The limit holds on the way for wide numbers, too.
-        let wide = format!("[123456789012345678901234567890,{}]", nested(64));
-        assert_eq!(parse(&wide).unwrap_err(), Malformed::TooDeep);
     }
 }
