@@ -191,8 +191,8 @@ formats! {
         max_iteration: Iterations = Iterations::default(), "", |_| true;
         /// Whether the headers `message-id` and `ce_id` are trusted to identify a record.
         trust_id_headers: bool = false, "", |_| true;
-        /// Iterations of a feature and workflow that go back or leave one out: "auto" (warn in the profile strict), "off",
-        /// "warn" or "enforce".
+        /// Iterations of a feature and workflow that go back or leave one out, and files that go back to an older content:
+        /// "auto" (warn in the profile strict), "off", "warn" or "enforce".
         sequence: Enforcement = Enforcement::Auto, "", |_| true;
         /// How long inputs are remembered.
         input_keep_s: u32 = 86_400, "1 to 1000000000", |s| is_seconds(*s);

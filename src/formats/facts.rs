@@ -49,6 +49,20 @@ pub enum Lifecycle {
         /// Which iteration.
         iteration: u32,
     },
+    /// humaninloop: an output writes files.
+    HumaninloopFiles([Option<WrittenFile>; WRITTEN_FILES_MAX]),
+}
+
+/// LIMIT: files of one output that are looked at.
+pub const WRITTEN_FILES_MAX: usize = 4;
+
+/// A file that an output of humaninloop writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WrittenFile {
+    /// The record's key and the path.
+    pub file: Identity,
+    /// What tells its contents apart; never 0.
+    pub content: u32,
 }
 
 /// What a message of agh does to its work.

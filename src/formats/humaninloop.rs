@@ -12,7 +12,7 @@ use crate::program::Observer;
 use crate::tape::{Node, NodeIndex, StaticNode};
 
 use super::compiled::{BuiltIn, FormatError};
-use super::facts::{Facts, Lifecycle};
+use super::facts::{Facts, Lifecycle, WRITTEN_FILES_MAX, WrittenFile};
 use super::fields::Field;
 use super::paths;
 use super::record::Record;
@@ -204,8 +204,23 @@ impl BuiltIn for Output {
     }
 
     fn facts(&self, record: &Record<'_>, scratch: &mut Scratch) -> Facts {
-        self.identities.facts(record, scratch)
+        Facts { lifecycle: files_of(record), ..self.identities.facts(record, scratch) }
     }
+}
+
+/// The files that an output writes, each with its content.
+fn files_of(record: &Record<'_>) -> Lifecycle {
+    let key = record.key.unwrap_or_default();
+    let artifacts = record.node(ARTIFACTS).into_iter().flat_map(|list| record.items(list));
+    let mut written = artifacts.filter_map(|artifact| {
+        let path = record.member(artifact, "path").and_then(|at| record.text_at(at))?;
+        let content = record.member(artifact, "content").and_then(|at| record.text_at(at))?;
+        let tag = digest::content_tag(content.as_bytes(), None) as u32;
+        let file = digest::identity(&[b"humaninloop-file", key, path.as_bytes()]);
+        Some(WrittenFile { file, content: tag.max(1) })
+    });
+    let files = std::array::from_fn(|_| written.next());
+    if files == [None; WRITTEN_FILES_MAX] { Lifecycle::None } else { Lifecycle::HumaninloopFiles(files) }
 }
 
 fn check_feature<O: Observer>(record: &Record<'_>, report: &mut Report<'_, O>) -> ControlFlow<()> {

@@ -31,7 +31,8 @@ mod words;
 pub use compiled::{Compiled, FormatError, Lack, compile};
 pub use detect::{Claimed, Claims, Detector};
 pub use facts::{
-    AghMessage, AlfredMessage, Evaluator, Exchange, Facts, Lifecycle, OlympusMessage, OlympusType, WorkStep,
+    AghMessage, AlfredMessage, Evaluator, Exchange, Facts, Lifecycle, OlympusMessage, OlympusType,
+    WRITTEN_FILES_MAX, WorkStep, WrittenFile,
 };
 pub use fields::{Field, FieldTable, Fields};
 pub use record::{Headers, Record};

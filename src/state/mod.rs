@@ -221,7 +221,7 @@ impl State {
                 return refuse(Reason::WindowFull);
             }
         }
-        ledger.apply(&step, facts, settings, (now, window.dead()), &mut changes.ledger);
+        ledger.apply(&step, settings, (now, until, window.dead()), &mut changes.ledger);
         Ok(Ruling { reason: step.reason, warned: step.warned, ignored: step.ignored })
     }
 

@@ -1,6 +1,6 @@
 //! Entries as bytes, of one length for each kind: as the shelf holds them, and as snapshots and journals tell them.
 
-use super::{AghWork, Entry, Kind, OlympusWork, Request, WorkState};
+use super::{AghWork, Entry, Kind, OlympusWork, Request, WorkState, humaninloop};
 use crate::clock::Timestamp;
 use crate::state::bytes::Bytes;
 
@@ -9,13 +9,14 @@ const NO_HOPS: u8 = u8::MAX;
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::OlympusWork,
         Self::OlympusMessage,
         Self::AghWork,
         Self::AlfredRequest,
         Self::BluelabelMessage,
         Self::HumaninloopRun,
+        Self::HumaninloopFile,
     ];
 
     /// Bytes of an entry of this kind.
@@ -27,6 +28,7 @@ impl Kind {
             Self::AlfredRequest => 74,
             Self::BluelabelMessage => 8,
             Self::HumaninloopRun => 4,
+            Self::HumaninloopFile => 16,
         }
     }
 }
@@ -57,6 +59,7 @@ impl Entry {
             }
             Self::BluelabelMessage(retries) => out.extend_from_slice(&retries.to_le_bytes()),
             Self::HumaninloopRun(iteration) => out.extend_from_slice(&iteration.to_le_bytes()),
+            Self::HumaninloopFile(contents) => out.extend(contents.iter().flat_map(|tag| tag.to_le_bytes())),
         }
     }
 
@@ -94,6 +97,13 @@ impl Entry {
             }
             Kind::BluelabelMessage => Self::BluelabelMessage(bytes.take().map(u64::from_le_bytes)?),
             Kind::HumaninloopRun => Self::HumaninloopRun(bytes.take().map(u32::from_le_bytes)?),
+            Kind::HumaninloopFile => {
+                let mut contents = [0; humaninloop::CONTENTS];
+                for tag in &mut contents {
+                    *tag = bytes.take().map(u32::from_le_bytes)?;
+                }
+                Self::HumaninloopFile(contents)
+            }
         })
     }
 }

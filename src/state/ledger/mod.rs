@@ -24,13 +24,13 @@ use super::settings::{Mode, Settings};
 use super::window::Second;
 use crate::clock::Timestamp;
 use crate::credentials::digest::Identity;
-use crate::formats::{Facts, Lifecycle};
+use crate::formats::{Facts, Lifecycle, WRITTEN_FILES_MAX};
 use crate::verdict::Reason;
 
 /// LIMIT: work that is idle for so long is forgotten.
 pub const IDLE_S_MAX: u32 = 7 * 86_400;
 /// LIMIT: entries that one record writes.
-const WRITES_MAX: usize = 2;
+const WRITES_MAX: usize = WRITTEN_FILES_MAX;
 
 /// What an entry is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -48,6 +48,8 @@ pub enum Kind {
     BluelabelMessage = 5,
     /// Iterations of humaninloop: record key, feature and workflow.
     HumaninloopRun = 7,
+    /// A file of humaninloop: record key and path.
+    HumaninloopFile = 8,
 }
 
 /// The name of an entry.
@@ -71,6 +73,8 @@ pub enum Entry {
     BluelabelMessage(u64),
     /// The last iteration.
     HumaninloopRun(u32),
+    /// The last contents, the newest first; 0 where there was none.
+    HumaninloopFile([u32; humaninloop::CONTENTS]),
 }
 
 /// One change, with what is needed to take it back.
@@ -106,7 +110,7 @@ impl Step {
     }
 
     fn write(key: EntryKey, entry: Entry) -> Self {
-        Self { writes: [Some((key, entry)), None], ..Self::default() }
+        Self { writes: [Some((key, entry)), None, None, None], ..Self::default() }
     }
 
     /// A rule is broken: it decides, or is told, or is not looked at.
@@ -204,23 +208,26 @@ impl Ledger {
             Lifecycle::Humaninloop { run, iteration } => {
                 humaninloop::judge(self, *run, *iteration, settings, now)
             }
+            Lifecycle::HumaninloopFiles(files) => humaninloop::judge_files(self, files, settings, now),
         }
     }
 
-    /// Writes what a step says. `dead` is the time up to which entries may be dropped.
+    /// Writes what a step says. `until` is how long the record itself is remembered, `dead` the time up to which entries
+    /// may be dropped.
     pub fn apply(
         &mut self,
         step: &Step,
-        facts: &Facts,
         settings: &Settings,
-        (now, dead): (Second, Second),
+        (now, until, dead): (Second, Second, Second),
         changes: &mut Vec<LedgerChange>,
     ) {
         for (key, entry) in step.writes.iter().flatten() {
             let expiry = match key.0 {
-                Kind::OlympusWork | Kind::AghWork | Kind::HumaninloopRun => now.saturating_add(IDLE_S_MAX),
+                Kind::OlympusWork | Kind::AghWork | Kind::HumaninloopRun | Kind::HumaninloopFile => {
+                    now.saturating_add(IDLE_S_MAX)
+                }
                 Kind::AlfredRequest => now.saturating_add(settings.alfred_keep_s),
-                Kind::OlympusMessage | Kind::BluelabelMessage => super::expiry(facts, now),
+                Kind::OlympusMessage | Kind::BluelabelMessage => until,
             };
             let from = changes.len();
             self.shelf.set(*key, Some((*entry, expiry)), dead, changes);

@@ -1,6 +1,6 @@
 //! olympus: work is assigned, reported on, evaluated in cycles, and cancelled; messages name their parents.
 
-use super::{Entry, Kind, Ledger, Step};
+use super::{Entry, Kind, Ledger, Step, WRITES_MAX};
 use crate::credentials::digest::{self, Identity};
 use crate::formats::{Evaluator, OlympusMessage, OlympusType};
 use crate::state::settings::{Mode, Settings};
@@ -59,11 +59,12 @@ pub(super) fn judge(ledger: &Ledger, message: &OlympusMessage, settings: &Settin
         as_work = Some((key, Entry::OlympusWork(work)));
         // What trips the breaker is refused, and the work stays tripped.
         if step.reason == Some(Reason::CircuitOpen) {
-            step.writes = [Some((key, Entry::OlympusWork(Work { tripped: true, ..before }))), None];
+            step.writes =
+                [Some((key, Entry::OlympusWork(Work { tripped: true, ..before }))), None, None, None];
             return step;
         }
     }
-    step.writes = if step.reason.is_some() { [None; 2] } else { [as_message, as_work] };
+    step.writes = if step.reason.is_some() { [None; WRITES_MAX] } else { [as_message, as_work, None, None] };
     step
 }
 

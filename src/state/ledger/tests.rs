@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::config::Config;
-use crate::formats::{AghMessage, AlfredMessage, Evaluator, Exchange, OlympusMessage, OlympusType, WorkStep};
+use crate::formats::{
+    AghMessage, AlfredMessage, Evaluator, Exchange, OlympusMessage, OlympusType, WorkStep, WrittenFile,
+};
 use crate::state::{Ruling, State};
 
 const NOW: i64 = 1_000_000;
@@ -237,6 +239,23 @@ fn retries_count_up_and_iterations_neither_go_back_nor_leave_one_out() {
     let out = Some(Reason::Inconsistent);
     assert_eq!([input("a", 3), input("a", 3), input("a", 4), input("b", 1)], [None; 4]);
     assert_eq!([input("a", 6), input("a", 3), input("a", 5), input("a", u32::MAX)], [out, out, None, out]);
+}
+
+/// A file may change, stay, and change again; what it was before is a late output's content.
+#[test]
+fn a_file_of_humaninloop_does_not_go_back_to_an_older_content() {
+    let mut sequence = Sequence::new(enforcing());
+    let mut write = |files: &[(&str, u32)]| {
+        let mut written =
+            files.iter().map(|(file, content)| WrittenFile { file: id(file), content: *content });
+        sequence.take(Lifecycle::HumaninloopFiles(std::array::from_fn(|_| written.next())))
+    };
+    let back = Some(Reason::Inconsistent);
+    assert_eq!([write(&[("a", 1)]), write(&[("a", 1)]), write(&[("a", 2)]), write(&[("b", 1)])], [None; 4]);
+    assert_eq!([write(&[("a", 1)]), write(&[("b", 2), ("a", 1)]), write(&[("a", 2)])], [back, back, None]);
+    // What is refused writes nothing; four contents are looked back on.
+    assert_eq!([write(&[("b", 2)]), write(&[("a", 3)]), write(&[("a", 4)]), write(&[("a", 5)])], [None; 4]);
+    assert_eq!([write(&[("a", 2)]), write(&[("a", 1)])], [back, None]);
 }
 
 /// Where the mode of a family stands.
