@@ -6,7 +6,7 @@
 //!
 //! A record is due at a time that its schedule says, whatever became of those before it, and its latency counts from
 //! then: a filter that stalls cannot slow down the load that measures it. Records are told by the header
-//! [`HEADER`](crate::load::HEADER), which the filter must keep.
+//! [`HEADER`], which the filter must keep.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime};
