@@ -145,12 +145,12 @@ fn settle(news: Option<News>, state: &mut State, shadow: &mut Shadow, turn: &mut
 }
 
 fn restore(changes: &Restored, state: &mut State, shadow: &mut Shadow) -> Result<(), PipelineError> {
-    let range = (changes.first, changes.before);
+    let (source, range) = (changes.source, (changes.first, changes.before));
     // What the live rules remembered, the candidate would have: it has no journal of its own.
     shadow.each(|state| {
-        let _ = state.restore_body(changes.version, &changes.body, range);
+        let _ = state.restore_body(source, changes.version, &changes.body, range);
     });
-    Ok(state.restore_body(changes.version, &changes.body, range)?)
+    Ok(state.restore_body(source, changes.version, &changes.body, range)?)
 }
 
 /// What a batch changed, for the journal.

@@ -51,16 +51,19 @@ impl State {
         Some(body)
     }
 
-    /// Adds what a journal tells: entries of records from source offset `first` on, but none at or past `before`.
+    /// Adds what the journal of a partition tells: entries of records from source offset `first` on, but none at or past
+    /// `before`. The partition is active from then on, at the time that it had: what is restored is not dropped before
+    /// its records are read.
     pub fn restore_body(
         &mut self,
+        partition: u64,
         version: u8,
         body: &[u8],
         (first, before): (i64, i64),
     ) -> Result<(), StateError> {
         let mut bytes = Bytes(body);
         let latest = bytes.second().ok_or(StateError::Damaged)?;
-        bytes.second().ok_or(StateError::Damaged)?;
+        let time = bytes.second().ok_or(StateError::Damaged)?;
         let next = |bytes: &mut Bytes<'_>| -> Result<(i64, Told), StateError> {
             let distance = match version {
                 WITHOUT_OFFSETS => 0,
@@ -74,6 +77,9 @@ impl State {
             next(&mut ahead)?;
         }
         self.latest = self.latest.max(latest);
+        if time > 0 {
+            self.window.advance(partition, time);
+        }
         while !bytes.0.is_empty() {
             match next(&mut bytes)? {
                 (offset, _) if offset >= before => {}

@@ -334,7 +334,7 @@ fn a_replayed_journal_and_a_snapshot_make_the_same_state() {
             live.undo(batch);
         } else {
             let body = live.body_of(batch).unwrap().bytes;
-            assert!(body.is_empty() || replayed.restore_body(2, &body, (0, 1)).is_ok());
+            assert!(body.is_empty() || replayed.restore_body(0, 2, &body, (0, 1)).is_ok());
             live.commit(batch);
         }
     }
@@ -369,7 +369,7 @@ fn a_journal_tells_each_record_apart_and_its_older_form_is_read() {
     assert_eq!(body.expiry_max, 1_086_409);
     let ids_before = |offset: i64| {
         let mut restored = State::new(settings.clone()).unwrap();
-        restored.restore_body(2, &body.bytes, (500, offset)).unwrap();
+        restored.restore_body(0, 2, &body.bytes, (500, offset)).unwrap();
         restored.window().table().len()
     };
     assert_eq!([ids_before(500), ids_before(501), ids_before(508), ids_before(519)], [0, 1, 4, 10]);
@@ -379,11 +379,11 @@ fn a_journal_tells_each_record_apart_and_its_older_form_is_read() {
         older.extend_from_slice(&entry[4..]);
     }
     let mut restored = State::new(settings.clone()).unwrap();
-    restored.restore_body(1, &older, (500, 501)).unwrap();
+    restored.restore_body(0, 1, &older, (500, 501)).unwrap();
     assert_eq!(restored.window().table().len(), 10);
     let mut untouched = State::new(settings).unwrap();
     for end in [0, 7, 9, body.bytes.len() - 1] {
-        assert_eq!(untouched.restore_body(2, &body.bytes[..end], (0, 100)), Err(StateError::Damaged));
+        assert_eq!(untouched.restore_body(0, 2, &body.bytes[..end], (0, 100)), Err(StateError::Damaged));
     }
     assert!(untouched.window().table().is_empty());
 }
@@ -593,4 +593,45 @@ fn no_verdict_depends_on_commits_where_the_order_is_fixed() {
         dropped |= eager.window().table().len() < model.len();
     }
     assert!(dropped && refused > 10_000, "{dropped}, {refused}");
+}
+
+/// A partition that is two hours behind comes to a process whose other partition is in the present: what its journal tells
+/// holds the window's time back, so its copies are still found.
+#[test]
+fn what_is_restored_of_a_partition_behind_is_not_dropped() {
+    let now = 1_000_000_i64;
+    let settings = || strict(window_of(OnFull::Stop, 300));
+    let mut before = State::new(settings()).unwrap();
+    for batch in 1..=70 {
+        before.begin(batch, of(2));
+        before.decide(&facts(batch, 0, now - 7200, now - 7200 + 301)).unwrap();
+        if batch < 70 {
+            before.commit(batch);
+        }
+    }
+    let body = before.body_of(70).unwrap();
+    let mut state = State::new(settings()).unwrap();
+    for batch in 1..=70 {
+        state.begin(batch, of(1));
+        state.decide(&facts(1000 + batch, 0, now, now + 301)).unwrap();
+        state.commit(batch);
+    }
+    assert_eq!(i64::from(state.window().time()), now);
+    state.restore_body(2, 2, &body.bytes, (0, 1)).unwrap();
+    // More than fit: what may be dropped, is.
+    let fits = state.window().table().len_max() as u64;
+    let mut copy_found = false;
+    for number in 0..fits * 2 {
+        let batch = 100 + number;
+        state.begin(batch, of(1));
+        if state.decide(&facts(10_000 + number, 0, now, now + 301)).is_err() {
+            break;
+        }
+        state.commit(batch);
+        copy_found = state.window().look_up(id(70), 0, (now - 7200) as Second) == Seen::Duplicate;
+        if !copy_found {
+            break;
+        }
+    }
+    assert!(copy_found);
 }

@@ -30,6 +30,8 @@ const CLOSE_WAIT: Duration = Duration::from_secs(5);
 /// What to read for one partition.
 #[derive(Clone, Debug)]
 pub struct Plan {
+    /// The partition whose state it is, as the run numbers it.
+    pub source: u64,
     /// The journal's topic.
     pub journal: String,
     /// The partition, of input and journal alike.
@@ -43,6 +45,8 @@ pub struct Plan {
 /// What one batch changed.
 #[derive(Clone, Debug)]
 pub struct Changes {
+    /// Whose records it had, as the plan numbers it.
+    pub source: u64,
     /// The version of the form.
     pub version: u8,
     /// The source offset that entries count from.
@@ -275,7 +279,8 @@ impl Restore<'_> {
             let body = std::mem::take(&mut reading.body);
             let before = reading.plan.before;
             if header.first < before {
-                each(Changes { version: header.version, first: header.first, before, body });
+                let (source, version, first) = (reading.plan.source, header.version, header.first);
+                each(Changes { source, version, first, before, body });
             }
         }
         Ok(())

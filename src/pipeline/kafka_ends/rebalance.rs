@@ -15,7 +15,7 @@ use crate::kafka::{ConsumerSettings, KafkaError, Listener, Owned, PartitionOffse
 use crate::status::PartitionState;
 
 use super::super::news::Restored;
-use super::progress::{Ask, Key, Progress};
+use super::progress::{Ask, Key, Progress, partition_of};
 use super::vitals::Vitals;
 
 /// How long to wait before a restore that met trouble begins anew.
@@ -140,8 +140,9 @@ impl Restorer {
             std::thread::sleep(SETTLE_LOOK);
         }
         let plans: Vec<_> = (partitions.iter())
-            .filter_map(|(_, _, at)| {
+            .filter_map(|(key, _, at)| {
                 Some(Plan {
+                    source: partition_of(*key).0,
                     journal: self.config.kafka.journal_topic(&at.topic)?,
                     partition: at.partition,
                     before: at.offset,
