@@ -168,12 +168,12 @@ pub(super) fn bytes(count: f64) -> String {
     format!("{value:.1} {}", units.get(unit).unwrap_or(&"?"))
 }
 
-/// Nanoseconds with a fitting unit.
+/// Nanoseconds with a fitting unit, in eight characters up to a quarter of an hour.
 pub(super) fn time(nanos: u64) -> String {
     match nanos {
         0..10_000 => format!("{nanos} ns"),
-        10_000..10_000_000 => format!("{:.1} µs", nanos as f64 / 1e3),
-        10_000_000..10_000_000_000 => format!("{:.1} ms", nanos as f64 / 1e6),
+        10_000..1_000_000 => format!("{:.1} µs", nanos as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} ms", nanos as f64 / 1e6),
         _ => format!("{:.1} s", nanos as f64 / 1e9),
     }
 }
