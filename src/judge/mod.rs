@@ -57,6 +57,8 @@ pub struct Judge {
 /// What the recipe found out beside failures.
 struct Walked {
     format: Option<FormatId>,
+    /// Whether every step was taken and held.
+    held: bool,
     unchecked: RuleSet,
     warned: RuleSet,
 }
@@ -92,7 +94,9 @@ impl Judge {
         });
         let verdict = match (first.0, walked.format) {
             (Some(failure), format) => Verdict::reject(failure.reason, format, failure.at),
-            (None, Some(format)) => Verdict::accept(format),
+            (None, Some(format)) if walked.held => Verdict::accept(format),
+            // A step that did not hold tells why; if it ever does not, nothing passes for that.
+            (None, Some(format)) => Verdict::reject(Reason::Schema, Some(format), NodeIndex(0)),
             (None, None) => Verdict::reject(Reason::UnknownFormat, None, NodeIndex(0)),
         };
         // Rules stand in the order of the format; the first warning is told.
@@ -122,7 +126,8 @@ impl Judge {
         }
         // A protocol with reasons of its own has them for what is no envelope, too.
         let format = rules.wire_format(binding);
-        let mut walked = Walked { format, unchecked: RuleSet::default(), warned: RuleSet::default() };
+        let mut walked =
+            Walked { format, held: false, unchecked: RuleSet::default(), warned: RuleSet::default() };
         let payload = match admit(rules, input.payload) {
             Ok(payload) => payload,
             Err(reason) => {
@@ -172,8 +177,9 @@ impl Judge {
                     if held.is_continue() {
                         held = steps::credentials(format, &record, secrets, &mut report, watch);
                     }
+                    walked.held = held.is_continue();
                     (walked.unchecked, walked.warned) = (report.unchecked_rules(), report.warned_rules());
-                    if *makes_facts && held.is_continue() {
+                    if *makes_facts && walked.held {
                         let record = Record { found: report.found(), ..record };
                         *facts = Some(format.facts(&record, secrets));
                     }

@@ -1,8 +1,9 @@
 //! Duplicate member names, at every depth, also where a schema does not look.
 //!
 //! The tape is flat: each object on it finds its own members by stepping over their values, so every member is
-//! looked at once and nothing recurses. Small objects go through two small filters; large ones go
-//! through a hash table whose key is random in each process, so nobody can aim at a bucket. This file must not
+//! looked at once and nothing recurses. Small and medium objects go through filters first; large ones, and those that
+//! look as if they had a duplicate, go through a hash table whose key is random in each process, so nobody can aim at a
+//! bucket. This file must not
 //! allocate once its memory is warm, and must not know schemas.
 
 use std::hash::{BuildHasher, RandomState};
@@ -11,16 +12,28 @@ use super::Scratch;
 use super::names::{Ends, Print};
 use crate::tape::{Node, NodeIndex, Tape};
 
-/// Objects of up to this many members are compared without a table.
-const SMALL: usize = 16;
+/// Objects of up to this many members go through a filter of two words …
+const SMALL: usize = 8;
 
-/// Memory for large objects.
-#[derive(Debug, Default)]
+/// … and those of up to so many through a larger one.
+const MEDIUM: usize = 128;
+
+/// Words of one half of the larger filter.
+const FILTER_WORDS: usize = 32;
+
+/// Memory for names that are compared.
+#[derive(Debug)]
 pub(super) struct Seen {
-    /// Generation and name node by hash; an older generation is an empty entry.
+    /// By the lower bits of a name's hash: its upper bits, and the node behind the name; zero is empty.
     table: Vec<(u32, u32)>,
-    generation: u32,
     keys: Keys,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        // Which object is suspicious first is chance; that one must not allocate.
+        Self { table: vec![(0, 0); 2 * MEDIUM], keys: Keys::default() }
+    }
 }
 
 /// Random in each process: whoever makes names cannot know which of them share a bucket.
@@ -84,7 +97,12 @@ pub(super) fn first_below(nodes: &[Node<'_>], start: usize, end: usize, seen: &m
 /// The first duplicate among the `len` members of the object with these nodes `inside`: where among them its value is.
 #[inline]
 pub(super) fn first_of(inside: &[Node<'_>], len: usize, seen: &mut Seen) -> Option<usize> {
-    if len <= SMALL { small(inside) } else { large(inside, len, seen) }
+    let suspicious = match len {
+        0..=SMALL => small_has_likes(inside),
+        0..=MEDIUM => medium_has_likes(inside),
+        _ => true,
+    };
+    if suspicious { compared(inside, len, seen) } else { None }
 }
 
 /// The node behind the value at `at`.
@@ -102,68 +120,64 @@ pub(super) fn nested(node: &Node<'_>) -> usize {
     }
 }
 
-/// Notes two bits of a hash of each name; names are compared only if both bits were there before.
+/// Whether two names may be equal: notes two bits of a hash of each name; both were there before.
 #[inline]
-fn small(inside: &[Node<'_>]) -> Option<usize> {
+fn small_has_likes(inside: &[Node<'_>]) -> bool {
     let (mut first, mut second, mut alike) = (0_u64, 0_u64, 0_u64);
     let mut rest = inside;
     while let [Node::String(name), value, tail @ ..] = rest {
         let mixed = Ends::of(name).mixed();
-        let (one, other) = (1 << (mixed >> 58), 1 << (mixed >> 52 & 63));
-        alike |= u64::from(first & one != 0) & u64::from(second & other != 0);
-        first |= one;
-        second |= other;
-        rest = tail.get(nested(value)..)?;
+        let (one, other) = (mixed >> 58, mixed >> 52 & 63);
+        alike |= first >> one & second >> other;
+        first |= 1 << one;
+        second |= 1 << other;
+        rest = tail.get(nested(value)..).unwrap_or_default();
     }
-    if alike == 0 { None } else { compared(inside) }
+    alike & 1 != 0
 }
 
-/// Compares each name of a small object with all before it, by hash first.
-#[cold]
-fn compared(inside: &[Node<'_>]) -> Option<usize> {
-    let mut names = [(0_u64, 0_usize); SMALL];
-    let mut count = 0;
-    let mut name_at = 0;
-    while let Some(Node::String(name)) = inside.get(name_at) {
-        let hash = Ends::of(name).mixed();
-        let earlier = names.get(..count).unwrap_or_default();
-        let stood = |(other, at): &(u64, usize)| *other == hash && inside.get(*at) == inside.get(name_at);
-        if earlier.iter().any(stood) {
-            return Some(name_at + 1);
-        }
-        if let Some(place) = names.get_mut(count) {
-            *place = (hash, name_at);
-        }
-        count += 1;
-        name_at = behind(inside, name_at + 1);
+/// As [`small_has_likes`], with more bits: of 57 different names, two look alike in one object of seventy.
+#[inline(never)]
+fn medium_has_likes(inside: &[Node<'_>]) -> bool {
+    let (mut first, mut second, mut alike) = ([0_u64; FILTER_WORDS], [0_u64; FILTER_WORDS], 0_u64);
+    let mut rest = inside;
+    while let [Node::String(name), value, tail @ ..] = rest {
+        let mixed = Ends::of(name).mixed();
+        let (one, other) = (mixed >> 53 & 63, mixed >> 42 & 63);
+        let places = (first.get_mut((mixed >> 59) as usize), second.get_mut((mixed >> 48 & 31) as usize));
+        let (Some(first), Some(second)) = places else { return true };
+        alike |= *first >> one & *second >> other;
+        *first |= 1 << one;
+        *second |= 1 << other;
+        rest = tail.get(nested(value)..).unwrap_or_default();
     }
-    None
+    alike & 1 != 0
 }
 
-fn large(inside: &[Node<'_>], len: usize, seen: &mut Seen) -> Option<usize> {
+/// Puts the names into a table; equal ones meet there.
+#[inline(never)]
+fn compared(inside: &[Node<'_>], len: usize, seen: &mut Seen) -> Option<usize> {
     let size = (len * 2).next_power_of_two();
     if seen.table.len() < size {
-        seen.table.clear();
         seen.table.resize(size, (0, 0));
-        seen.generation = 0;
     }
-    seen.generation = seen.generation.checked_add(1).unwrap_or_else(|| {
-        seen.table.fill((0, 0));
-        1
-    });
-    let mask = size - 1;
+    let table = seen.table.get_mut(..size)?;
+    table.fill((0, 0));
     let mut name_at = 0;
     while let Some(Node::String(name)) = inside.get(name_at) {
-        let mut bucket = seen.keys.hash(name) as usize & mask;
-        while let Some(entry) = seen.table.get_mut(bucket) {
-            if entry.0 != seen.generation {
-                *entry = (seen.generation, name_at as u32);
+        let hash = seen.keys.hash(name);
+        let upper = (hash >> 32) as u32;
+        let mut bucket = hash as usize & (size - 1);
+        while let Some(entry) = table.get_mut(bucket) {
+            if entry.1 == 0 {
+                *entry = (upper, name_at as u32 + 1);
                 break;
             }
-            if matches!(inside.get(entry.1 as usize), Some(Node::String(earlier)) if earlier == name) {
+            // PERF: names are compared only if they are equal, nearly always.
+            if entry.0 == upper && inside.get(entry.1 as usize - 1) == inside.get(name_at) {
                 return Some(name_at + 1);
             }
-            bucket = (bucket + 1) & mask;
+            bucket = (bucket + 1) & (size - 1);
         }
         name_at = behind(inside, name_at + 1);
     }

@@ -109,11 +109,34 @@ impl Pass {
         matches!(node, Node::String(text) if (text.len() as u32).wrapping_sub(self.bytes_min) <= self.bytes_more)
     }
 
+    /// Whether every string passes at a look.
+    pub(super) fn admits_every_text(&self) -> bool {
+        (self.bytes_min, self.bytes_more) == (0, u32::MAX)
+    }
+
     /// Whether a number, boolean or null passes at a look.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "a call per member costs more than the look itself")]
     pub(super) fn admits_scalar(&self, value: StaticNode) -> bool {
         self.types.meets(Types::of_scalar(value))
+    }
+
+    /// What is left of some items behind those that are strings or scalars and pass at a look.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "it is a loop over what is inlined")]
+    pub(super) fn behind<'n>(&self, items: &'n [Node<'n>]) -> &'n [Node<'n>] {
+        let mut rest = items;
+        while let [item, tail @ ..] = rest {
+            let passes = match item {
+                Node::Static(value) => self.admits_scalar(*value),
+                _ => self.admits_text(item),
+            };
+            if !passes {
+                break;
+            }
+            rest = tail;
+        }
+        rest
     }
 
     /// Whether a value passes at a look; with `below`, nothing does that may have duplicate names below it.

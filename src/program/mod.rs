@@ -53,7 +53,7 @@ pub use ops::OpIndex;
 
 use crate::tape::{NodeIndex, Tape};
 use crate::verdict::Reason;
-use execute::{Duty, Expectations, Reporting, Silent, Sink, Walk};
+use execute::{Duty, Expectations, Outlined, Reporting, Silent, Sink, Walk};
 use ops::{BlockId, Op, Tables};
 
 /// A version of JSON Schema.
@@ -213,12 +213,33 @@ impl Observer for AllFailures {
     }
 }
 
+/// How a walk went.
+#[derive(Clone, Copy, Debug, Default)]
+struct Walked {
+    /// Whether nothing ended it.
+    through: bool,
+    /// The limit that ended it.
+    stopped: Option<OpIndex>,
+    /// How many failures were told.
+    failures: u32,
+}
+
 /// A worker's memory for executing programs; grows to what is needed and is used again.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    /// What the next objects will look like, by program.
-    expectations: Vec<(u64, Expectations)>,
+    /// By program.
+    learned: Vec<Learned>,
     memory: Memory,
+}
+
+/// What a worker learned about the documents of one program.
+#[derive(Debug)]
+struct Learned {
+    program: u64,
+    /// What the next objects will look like.
+    expectations: Expectations,
+    /// What is left to check in documents whose outline is known.
+    outlined: Outlined,
 }
 
 /// What a walk writes to; apart from the expectations, which it reads at the same time.
@@ -263,20 +284,26 @@ impl Program {
     /// The first walk is silent and stops at the first failure. Only a document that fails is walked again, in the
     /// order of the report, so that which failure comes first does not depend on the order of members.
     pub fn execute<O: Observer>(&self, tape: Tape<'_>, scratch: &mut Scratch, observer: &mut O) -> bool {
-        let (valid, mut stopped) = self.walk(tape, scratch, Silent, Duty::DUPLICATES);
-        if valid {
+        let Walked { through, mut stopped, .. } = self.walk_silently(tape, scratch);
+        if through {
             return true;
         }
-        if let Some(at) = first_duplicate(tape, scratch) {
+        let duplicate = first_duplicate(tape, scratch);
+        if let Some(at) = duplicate {
             let failure = Failure { reason: Reason::DuplicateKey, at, op: OpIndex::DUPLICATE };
             if observer.failed(failure).is_break() {
                 return false;
             }
         }
-        if stopped.is_none() {
-            stopped = self.walk(tape, scratch, Reporting(observer), Duty::default()).1;
-        }
         // A document that reached a limit is not walked again: it has cost enough.
+        if stopped.is_none() {
+            let told = self.walk(tape, scratch, Reporting(observer), Duty::default());
+            stopped = told.stopped;
+            if told.failures == 0 && stopped.is_none() && duplicate.is_none() {
+                debug_assert!(false, "the silent walk found a failure that the other one did not");
+                stopped = Some(OpIndex::NONE);
+            }
+        }
         if let Some(op) = stopped {
             let failure = Failure { reason: Reason::Schema, at: NodeIndex(0), op };
             // The walk is over, whatever the observer says.
@@ -287,12 +314,12 @@ impl Program {
 
     /// Whether the schema holds, and nothing else: duplicate names are not looked for.
     pub fn is_valid(&self, tape: Tape<'_>, scratch: &mut Scratch) -> bool {
-        self.walk(tape, scratch, Silent, Duty::default()).0
+        self.walk(tape, scratch, Silent, Duty::default()).through
     }
 
     /// Whether a document holds, duplicate names included, and nothing else.
     pub fn accepts(&self, tape: Tape<'_>, scratch: &mut Scratch) -> bool {
-        self.walk(tape, scratch, Silent, Duty::DUPLICATES).0
+        self.walk_silently(tape, scratch).through
     }
 
     /// The other half of [`Self::execute`]: the words for a failure. Of `anyOf` and `oneOf` it says what each branch
@@ -314,7 +341,7 @@ impl Program {
     fn first_failure(&self, block: BlockId, at: NodeIndex, tape: Tape<'_>) -> Option<Failure> {
         let mut first = FirstFailure::default();
         let sink = Reporting(&mut first);
-        let (_, stopped) = self.walk_from(
+        let Walked { stopped, .. } = self.walk_from(
             (call_of(block), at.0 as usize),
             tape,
             &mut Scratch::default(),
@@ -324,15 +351,37 @@ impl Program {
         first.0.or(stopped.map(|op| Failure { reason: Reason::Schema, at, op }))
     }
 
-    /// Walks once; says whether the walk went through, and which limit ended it if one did.
+    /// Walks once, for validity with duplicate names, and only to what is left to check if the outline is known.
     #[inline]
-    fn walk<S: Sink>(
-        &self,
-        tape: Tape<'_>,
-        scratch: &mut Scratch,
-        sink: S,
-        duty: Duty,
-    ) -> (bool, Option<OpIndex>) {
+    fn walk_silently(&self, tape: Tape<'_>, scratch: &mut Scratch) -> Walked {
+        let Some(outline) = tape.outline() else {
+            return self.walk(tape, scratch, Silent, Duty::DUPLICATES);
+        };
+        let place = self.place_in(scratch);
+        let Scratch { learned, memory } = &mut *scratch;
+        let Some(Learned { expectations, outlined, .. }) = learned.get(place) else {
+            return Walked::default();
+        };
+        let known = outlined.of(outline);
+        if let Some(list) = known
+            && self.begin(&tape, memory, expectations, Silent).outlined(list).is_continue()
+        {
+            return Walked { through: true, ..Walked::default() };
+        }
+        let is_new = known.is_none();
+        let walked = self.walk(tape, scratch, Silent, Duty::DUPLICATES);
+        if is_new
+            && walked.through
+            && let Some(learned) = scratch.learned.get_mut(place)
+        {
+            learned.outlined.learn(outline, &self.tables, &self.root_op, tape.nodes());
+        }
+        walked
+    }
+
+    /// Walks once.
+    #[inline]
+    fn walk<S: Sink>(&self, tape: Tape<'_>, scratch: &mut Scratch, sink: S, duty: Duty) -> Walked {
         let op = if S::REPORTS { call_of(self.root) } else { self.root_op };
         self.walk_from((op, 0), tape, scratch, sink, duty)
     }
@@ -346,16 +395,35 @@ impl Program {
         scratch: &mut Scratch,
         sink: S,
         duty: Duty,
-    ) -> (bool, Option<OpIndex>) {
-        let place = self.expectations_of(scratch);
-        let Scratch { expectations, memory } = scratch;
-        let Some((_, expectations)) = expectations.get_mut(place) else { return (false, None) };
-        memory.numbers.forget();
-        let mut walk = Walk {
+    ) -> Walked {
+        let place = self.place_in(scratch);
+        let Scratch { learned, memory } = scratch;
+        let Some(Learned { expectations, .. }) = learned.get_mut(place) else { return Walked::default() };
+        let mut walk = self.begin(&tape, memory, expectations, sink);
+        let through = walk.value_at(&op, at, duty).is_continue();
+        let walked = Walked { through, stopped: walk.stopped, failures: walk.failures };
+        if !through {
+            memory.clear();
+        }
+        expectations.end(&self.tables, tape.nodes(), &mut memory.seen);
+        walked
+    }
+
+    /// A walk that has not begun.
+    #[inline]
+    fn begin<'w, S: Sink>(
+        &'w self,
+        tape: &'w Tape<'w>,
+        scratch: &'w mut Memory,
+        expectations: &'w Expectations,
+        sink: S,
+    ) -> Walk<'w, S> {
+        scratch.numbers.forget();
+        Walk {
             tables: &self.tables,
             nodes: tape.nodes(),
             tape,
-            scratch: memory,
+            scratch,
             expectations,
             sink,
             steps: self.limits.steps_max,
@@ -364,32 +432,26 @@ impl Program {
             stopped: None,
             marks_from: 0,
             dynamic: !self.tables.dynamics.is_empty(),
-        };
-        let through = walk.value_at(&op, at, duty).is_continue();
-        let stopped = walk.stopped;
-        if !through {
-            memory.clear();
         }
-        expectations.end(&self.tables, tape.nodes(), &mut memory.seen);
-        (through, stopped)
     }
 
-    /// Where this program's expectations are in the scratch memory.
+    /// Where the scratch memory has what was learned about this program's documents.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "most workers serve one program, and then it is one comparison")]
-    fn expectations_of(&self, scratch: &mut Scratch) -> usize {
-        match scratch.expectations.first() {
-            Some((id, _)) if *id == self.id => 0,
-            _ => self.find_expectations(scratch),
+    fn place_in(&self, scratch: &mut Scratch) -> usize {
+        match scratch.learned.first() {
+            Some(learned) if learned.program == self.id => 0,
+            _ => self.find_place_in(scratch),
         }
     }
 
     #[inline(never)]
-    fn find_expectations(&self, scratch: &mut Scratch) -> usize {
-        let known = scratch.expectations.iter().position(|(id, _)| *id == self.id);
+    fn find_place_in(&self, scratch: &mut Scratch) -> usize {
+        let known = scratch.learned.iter().position(|learned| learned.program == self.id);
         known.unwrap_or_else(|| {
-            scratch.expectations.push((self.id, Expectations::new(&self.tables)));
-            scratch.expectations.len() - 1
+            let expectations = Expectations::new(&self.tables);
+            scratch.learned.push(Learned { program: self.id, expectations, outlined: Outlined::default() });
+            scratch.learned.len() - 1
         })
     }
 }

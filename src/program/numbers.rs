@@ -109,7 +109,7 @@ fn taken(node: &Node<'_>) -> Option<(Option<i128>, f64)> {
 
 /// The texts of a document's numbers.
 pub(super) struct Digits<'d> {
-    pub(super) tape: Tape<'d>,
+    pub(super) tape: &'d Tape<'d>,
     /// Where they stand; found when somebody asks for the first one.
     pub(super) places: &'d mut Places,
     /// What is left of the walk's steps; none are left if a text could not be had for that reason.
@@ -233,7 +233,7 @@ mod tests {
     fn on<R>(text: &str, then: impl FnOnce(&Node<'_>, &mut Digits<'_>) -> R) -> R {
         Parser::new(8).parse(text.as_bytes(), |tape| {
             let tape = tape.unwrap();
-            let digits = &mut Digits { tape, places: &mut Places::default(), steps: &mut 1_000_000 };
+            let digits = &mut Digits { tape: &tape, places: &mut Places::default(), steps: &mut 1_000_000 };
             then(&tape.nodes()[0], digits)
         })
     }

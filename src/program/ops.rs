@@ -220,7 +220,7 @@ pub(super) struct ObjectPlan {
     pub(super) required: u32,
     /// One bit for each of the first 64 slots that is required.
     pub(super) required_mask: u64,
-    /// Whether the known names can be told apart at a glance, there are no patterns, and any number of members will do.
+    /// Whether the known names can be told apart at a glance, no pattern matches one, and any number of members will do.
     pub(super) plain: bool,
     /// Whether there are neither known names nor patterns.
     pub(super) map: bool,

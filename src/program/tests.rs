@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::{
     AllFailures, CompileError, Explanation, Failure, FirstFailure, Observer, Options, Program, Scratch,
 };
+use crate::outline::Outlines;
 use crate::tape::Parser;
 use crate::verdict::Reason;
 
@@ -415,5 +416,85 @@ fn numbers_are_compared_by_their_digits() {
     }
     for schema in [r#"{"minLength": 1.00000000000000000000001}"#, r#"{"multipleOf": 0e400}"#] {
         assert!(Program::compile(schema, "test.json", &Options::default()).is_err(), "{schema}");
+    }
+}
+
+#[test]
+fn of_a_known_outline_only_values_are_checked_and_all_of_them() {
+    let program = compile(&json!({
+        "type": "object",
+        "required": ["id", "kind"],
+        "additionalProperties": {"type": "integer"},
+        "properties": {
+            "id": {"type": "string", "minLength": 2},
+            "kind": {"enum": ["one", "two"]},
+            "rows": {"type": "array", "items": {"type": "object", "properties": {"n": {"maximum": 9}}}},
+            "any": {},
+            "flag": {"type": ["boolean", "null"]},
+            "if": {"if": {"const": "a"}, "then": true, "else": {"pattern": "^b"}},
+        },
+    }));
+    let document = |id: &str, kind: &str, n: &str, flag: &str, other: &str, more: &str| {
+        format!(
+            r#"{{"id":"{id}","kind":"{kind}","rows":[{{"n":1}},{{"n":{n}}}],"any":{{"x":{{"y":{n}}}}},"flag":{flag},"if":"{other}","more":{more}}}"#
+        )
+    };
+    let (mut parser, mut outlines, mut scratch) = (Parser::new(64), Outlines::default(), Scratch::default());
+    let mut verdict = |text: &str| {
+        parser.parse(text.as_bytes(), |tape| {
+            let tape = outlines.recall(tape.unwrap());
+            let mut first = FirstFailure::default();
+            let valid = program.execute(tape, &mut scratch, &mut first);
+            assert_eq!(valid, first.0.is_none());
+            (tape.outline().map(|outline| outline.serial), first.0.map(|failure| tape.pointer(failure.at)))
+        })
+    };
+    let (outline, valid) = verdict(&document("ab", "one", "9", "true", "a", "1"));
+    assert_eq!(valid, None);
+    assert!(outline.is_some());
+    for (text, pointer) in [
+        (document("xyz", "two", "-1.5", "null", "b", "7"), None),
+        (document("ä", "two", "1", "null", "b", "7"), Some("/id")),
+        (document("ab", "three", "1", "null", "b", "7"), Some("/kind")),
+        (document("ab", "two", "9.5", "null", "b", "7"), Some("/rows/1/n")),
+        (document("ab", "two", "1", "0", "b", "7"), Some("/flag")),
+        (document("ab", "two", "1", "false", "c", "7"), Some("/if")),
+        (document("ab", "two", "1", "false", "b", "null"), Some("/more")),
+        (document("ab", "one", "9", "true", "a", "1.0"), None),
+    ] {
+        let found = verdict(&text);
+        assert_eq!((found.0, found.1.as_deref()), (outline, pointer), "{text}");
+    }
+}
+
+#[test]
+fn what_came_before_does_not_change_a_verdict() {
+    let schema = json!({
+        "properties": {
+            "a": {"type": ["object", "null", "string", "array"], "properties": {"b": {"type": "string"}}},
+            "b": {"type": "integer"},
+            "d": {},
+        },
+        "required": ["a", "d"],
+    });
+    let program = compile(&schema);
+    let mut parser = Parser::new(64);
+    let shape = r#"{"a":{"b":"x"},"d":1}"#;
+    for (text, valid) in [
+        (r#"{"a":null,"b":"x"}"#, false),
+        (r#"{"a":"","b":"x"}"#, false),
+        (r#"{"a":[],"b":"x"}"#, false),
+        (r#"{"a":{},"b":"x"}"#, false),
+        (r#"{"a":null,"b":5,"d":1}"#, true),
+        (r#"{"a":null,"d":5}"#, true),
+        (r#"{"a":{"b":"x"},"b":1}"#, false),
+    ] {
+        let mut scratch = Scratch::default();
+        for (text, valid) in [(shape, true), (shape, true), (text, valid)] {
+            let mut first = FirstFailure::default();
+            let found = parser
+                .parse(text.as_bytes(), |tape| program.execute(tape.unwrap(), &mut scratch, &mut first));
+            assert_eq!((found, first.0.is_none()), (valid, valid), "{text}");
+        }
     }
 }

@@ -53,16 +53,18 @@ impl<'a> Compiler<'a> {
             ));
         }
         let start = self.tables.slots.len() as u32;
+        let mut apart = true;
         for (number, name) in names.iter().enumerate() {
             let origin = required.get(number).map(|(_, origin)| *origin);
             let in_properties = properties.is_some_and(|properties| properties.contains_key(*name));
             let slot = self.slot(here, name, origin, in_properties, &plan_patterns, others, others_block);
+            apart &= slot.patterns.is_empty();
             self.tables.slots.push(slot);
         }
         let table = NameTable::new(names.iter().copied(), self.tables.objects.len());
         let order = schema_order(&table, names.len(), properties);
         self.tables.objects.push(ObjectPlan {
-            plain: plan_patterns.is_empty() && table.glances().is_some(),
+            plain: apart && table.glances().is_some(),
             names: table,
             slots: Span { start, end: start + names.len() as u32 },
             ops: Box::default(),

@@ -5,7 +5,7 @@ use std::ops::ControlFlow::{self, Continue};
 use super::{Duty, Sink, Walk, sorting, weight};
 use crate::program::duplicates::{behind, nested};
 use crate::program::numbers::Digits;
-use crate::program::ops::{ArrayPlan, BlockId, Op, OpIndex, Pass};
+use crate::program::ops::{ArrayPlan, BlockId, Kind, Op, OpIndex, Pass, Types};
 use crate::program::{Memory, literals};
 use crate::tape::Node;
 use crate::verdict::Reason;
@@ -33,16 +33,9 @@ impl<S: Sink> Walk<'_, S> {
         if !plan.prefix.is_empty() {
             return self.items(plan, inside, duty);
         }
-        let mut rest = inside;
-        while let [item, tail @ ..] = rest {
-            let passes = match item {
-                Node::Static(value) => plan.rest_pass.admits_scalar(*value),
-                _ => plan.rest_pass.admits_text(item),
-            };
-            if !passes {
-                return self.items(plan, rest, duty);
-            }
-            rest = tail;
+        let rest = plan.rest_pass.behind(inside);
+        if !rest.is_empty() {
+            return self.items(plan, rest, duty);
         }
         self.depth += 1;
         Continue(())
@@ -56,6 +49,16 @@ impl<S: Sink> Walk<'_, S> {
             let [item, tail @ ..] = rest else { break };
             rest = self.visit_value(&Pass::NOTHING, op, item, tail, duty)?;
         }
+        // PERF: rows of one kind are common, and the way into each of them costs as much as two values.
+        rest = match plan.rest_op.kind {
+            Kind::Object(rows) if plan.rest_op.types.meets(Types::OBJECT) => {
+                self.object_rows(rows, rest, duty)?
+            }
+            Kind::Array(rows) if plan.rest_op.types.meets(Types::ARRAY) => {
+                self.array_rows(rows, rest, duty)?
+            }
+            _ => rest,
+        };
         while let [item, tail @ ..] = rest {
             if plan.rest_pass.admits_text(item) {
                 rest = tail;
@@ -65,6 +68,30 @@ impl<S: Sink> Walk<'_, S> {
         }
         self.depth += 1;
         Continue(())
+    }
+
+    /// The first items of an array, as long as they are arrays of one plan; returns the rest.
+    #[inline(never)]
+    fn array_rows<'n>(
+        &mut self,
+        number: u32,
+        items: &'n [Node<'n>],
+        duty: Duty,
+    ) -> ControlFlow<(), &'n [Node<'n>]> {
+        let Some(plan) = self.tables.arrays.get(number as usize).filter(|plan| plan.prefix.is_empty()) else {
+            return Continue(items);
+        };
+        let mut rest = items;
+        while let [Node::Array { len, count }, tail @ ..] = rest {
+            let (inside, behind) = tail.split_at_checked(*count).unwrap_or_default();
+            if plan.counts.admits(*len) && plan.rest_pass.behind(inside).is_empty() {
+                self.pay(*len)?;
+            } else {
+                self.array(number, *len, inside, duty)?;
+            }
+            rest = behind;
+        }
+        Continue(rest)
     }
 
     /// Items where failures are reported, or notes taken on what was evaluated; gives the depth back.

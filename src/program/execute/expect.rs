@@ -54,9 +54,9 @@ pub(super) struct Expectation {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Member {
     pub(super) name: Print,
-    /// What of its values passes at a look.
+    /// What of its values passes at a look; nothing does if members follow.
     pub(super) pass: Pass,
-    /// If it is an object whose members follow in the list: how many it has, itself.
+    /// If it is an object whose members follow in the list: how many it has, itself. Nothing else may stand in its place.
     pub(super) members: Option<NonZeroU32>,
     /// Checks every other value.
     pub(super) op: Op,
@@ -164,6 +164,9 @@ impl Lesson<'_> {
         for _ in 0..len {
             let [Node::String(name), value, ..] = self.nodes.get(name_at..)? else { return None };
             let known = plan.names.known(name);
+            if known.is_none() && !plan.patterns.is_empty() {
+                return None;
+            }
             required += u32::from(known.is_some_and(|known| u32::from(known.number) < plan.required));
             let (op, pass) = known.map_or((plan.others, plan.others_pass), |known| (known.op, known.pass));
             if name.len() > Print::EXACT_BYTES as usize || self.members.len() >= MEMBERS_MAX {
@@ -171,8 +174,10 @@ impl Lesson<'_> {
             }
             let number = self.members.len();
             self.members.push(Member { name: Print::of(name), pass, members: None, op });
-            let members = self.members_of(op, value, name_at + 1);
-            self.members.get_mut(number)?.members = members;
+            if let Some(listed) = self.members_of(op, value, name_at + 1) {
+                let member = self.members.get_mut(number)?;
+                (member.members, member.pass) = (Some(listed), Pass::NOTHING);
+            }
             name_at += 2 + nested(value);
         }
         (required == plan.required).then_some(len)

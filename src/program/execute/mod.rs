@@ -10,11 +10,13 @@ mod checks;
 mod expect;
 mod logic;
 mod objects;
+mod outlined;
 mod report;
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
 pub(super) use expect::Expectations;
+pub(super) use outlined::Outlined;
 
 use super::duplicates;
 use super::numbers::Digits;
@@ -98,7 +100,7 @@ pub(super) struct Walk<'w, S> {
     pub(super) tables: &'w Tables,
     pub(super) nodes: &'w [Node<'w>],
     /// Where the nodes are from, with the texts of their numbers.
-    pub(super) tape: Tape<'w>,
+    pub(super) tape: &'w Tape<'w>,
     pub(super) scratch: &'w mut Memory,
     /// What the next objects will look like; empty means that nothing is expected.
     pub(super) expectations: &'w Expectations,

@@ -44,8 +44,7 @@ impl<S: Sink> Walk<'_, S> {
         self.visit_plain(plan, len, inside, duty)
     }
 
-    /// Compares an object with what is expected of it, and checks its values. If it is another one after all, it is
-    /// visited as such.
+    /// An object of which something is expected. If it is another one after all, it is visited as such.
     #[inline(never)]
     fn visit_expected(
         &mut self,
@@ -54,32 +53,79 @@ impl<S: Sink> Walk<'_, S> {
         inside: &[Node<'_>],
         duty: Duty,
     ) -> ControlFlow<()> {
+        if self.is_expected(expectation, inside, duty)? {
+            self.depth += 1;
+            return Continue(());
+        }
+        let len = self.expectations.surprised(expectation);
+        self.visit_plain(plan, len, inside, duty)
+    }
+
+    /// Compares the members of an object with what is expected of them, and checks their values.
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "its two callers are nothing but this loop and what is around it"
+    )]
+    fn is_expected(
+        &mut self,
+        expectation: &Expectation,
+        inside: &[Node<'_>],
+        duty: Duty,
+    ) -> ControlFlow<(), bool> {
         self.pay(expectation.members.len())?;
         let mut rest = inside;
         for expected in &expectation.members {
-            let [Node::String(name), value, tail @ ..] = rest else { break };
+            let [Node::String(name), value, tail @ ..] = rest else { return Continue(false) };
             if !expected.name.is_of(name) {
-                break;
+                return Continue(false);
             }
             if expected.pass.admits_text(value) {
                 rest = tail;
                 continue;
             }
-            if let (Some(members), Node::Object { len, .. }) = (expected.members, value) {
-                if *len != members.get() as usize {
-                    break;
+            // What follows in the list are the members of this object: any other value is a surprise, valid or not.
+            if let Some(listed) = expected.members {
+                if !matches!(value, Node::Object { len, .. } if *len == listed.get() as usize) {
+                    return Continue(false);
                 }
                 rest = tail;
                 continue;
             }
             rest = self.visit_value(&expected.pass, &expected.op, value, tail, duty)?;
         }
-        if rest.is_empty() {
-            self.depth += 1;
-            return Continue(());
+        Continue(rest.is_empty())
+    }
+
+    /// The first items of an array, as long as they are plain objects of one plan; returns the rest.
+    #[inline(never)]
+    pub(super) fn object_rows<'n>(
+        &mut self,
+        number: u32,
+        items: &'n [Node<'n>],
+        duty: Duty,
+    ) -> ControlFlow<(), &'n [Node<'n>]> {
+        let Some(plan) = self.tables.objects.get(number as usize).filter(|plan| plan.plain) else {
+            return Continue(items);
+        };
+        let mut rest = items;
+        while let [Node::Object { len, count }, tail @ ..] = rest {
+            let (inside, behind) = tail.split_at_checked(*count).unwrap_or_default();
+            let Some(expectation) = self.expectations.of(number, *len) else {
+                self.object(number, *len, inside, duty)?;
+                rest = behind;
+                continue;
+            };
+            self.enter(*len)?;
+            if self.is_expected(expectation, inside, duty)? {
+                self.depth += 1;
+            } else {
+                let len = self.expectations.surprised(expectation);
+                self.visit_plain(plan, len, inside, duty)?;
+            }
+            rest = behind;
         }
-        let len = self.expectations.surprised(expectation);
-        self.visit_plain(plan, len, inside, duty)
+        Continue(rest)
     }
 
     /// An object that is no plain one, or in whose place more than its validity counts.
@@ -112,7 +158,6 @@ impl<S: Sink> Walk<'_, S> {
         duty: Duty,
     ) -> ControlFlow<()> {
         let at = self.place_of(inside);
-        self.pay(len * plan.patterns.len())?;
         if S::REPORTS {
             self.report_members(plan, at, len, duty)?;
         } else {
@@ -137,10 +182,10 @@ impl<S: Sink> Walk<'_, S> {
         while let [Node::String(name), value, tail @ ..] = rest {
             let Some(known) = glances.find(name, &plan.names) else {
                 unknown += 1;
-                rest = self.visit_unknown(plan, value, tail, duty)?;
+                rest = self.visit_unknown(plan, name, value, tail, duty)?;
                 continue;
             };
-            seen |= 1 << (known.number % 64);
+            seen |= known.bit;
             // PERF: most values are strings that pass at a look, so they come first.
             if known.pass.admits_text(value) {
                 rest = tail;
@@ -211,10 +256,15 @@ impl<S: Sink> Walk<'_, S> {
     fn visit_unknown<'n>(
         &mut self,
         plan: &ObjectPlan,
+        name: &str,
         value: &Node<'_>,
         tail: &'n [Node<'n>],
         duty: Duty,
     ) -> ControlFlow<(), &'n [Node<'n>]> {
+        if !plan.patterns.is_empty() {
+            self.visit_other(plan, name, self.place(value), duty)?;
+            return Continue(tail.get(nested(value)..).unwrap_or_default());
+        }
         if plan.others_pass.admits_text(value) {
             return Continue(tail);
         }
@@ -376,7 +426,7 @@ impl<S: Sink> Walk<'_, S> {
         let mut inner = duty.of_child();
         let mut matched = false;
         if !plan.patterns.is_empty() {
-            self.pay(plan.patterns.len() * (name.len() / BYTES_PER_STEP))?;
+            self.pay(plan.patterns.len() * (1 + name.len() / BYTES_PER_STEP))?;
         }
         for (pattern, block, op) in &plan.patterns {
             if !self.name_matches(*pattern, name) {

@@ -1,0 +1,169 @@
+//! What is left to check in a document whose outline was seen before.
+//!
+//! PERF: documents with one outline have the same names, containers and kinds of values at the same nodes. So if one of
+//! them is valid, none of the others lacks a member, has an unknown one or one twice, or has a container in the place of
+//! something else. What depends on values is left: a flat list of nodes, each with its op. This file only makes the list
+//! and runs it; a document that does not pass is walked as any other, which says why.
+
+use std::ops::ControlFlow::{self, Break, Continue};
+
+use super::{Duty, Sink, Walk};
+use crate::outline::ByOutline;
+use crate::program::duplicates::nested;
+use crate::program::looks::Pass;
+use crate::program::ops::{BlockId, Kind, ObjectPlan, Op, Tables};
+use crate::tape::{Node, Outline};
+
+/// LIMIT: values of one document that are left to check; a document with more is walked.
+const CHECKS_MAX: usize = 128;
+
+/// A worker's lists for one program.
+#[derive(Debug)]
+pub(in crate::program) struct Outlined(ByOutline<List>);
+
+/// All that is left to check in documents of one outline.
+#[derive(Debug, Default)]
+pub(in crate::program) struct List {
+    checks: Vec<Check>,
+    /// Whether that is all; otherwise documents of this outline are walked.
+    complete: bool,
+}
+
+/// One value that is left to check.
+#[derive(Clone, Copy, Debug)]
+struct Check {
+    at: u32,
+    /// What passes at a look …
+    pass: Pass,
+    /// … and what everything else has to pass.
+    op: Op,
+}
+
+impl Default for Outlined {
+    fn default() -> Self {
+        Self(ByOutline::new(List::default))
+    }
+}
+
+impl Outlined {
+    /// What is left to check in a document with this outline, if a valid one was seen.
+    #[inline]
+    pub(in crate::program) fn of(&self, outline: Outline) -> Option<&List> {
+        self.0.get(outline)
+    }
+
+    /// Learns from a document that is valid, duplicate names included.
+    #[cold]
+    pub(in crate::program) fn learn(
+        &mut self,
+        outline: Outline,
+        tables: &Tables,
+        root: &Op,
+        nodes: &[Node<'_>],
+    ) {
+        let Some(List { checks, complete }) = self.0.learn(outline) else { return };
+        checks.clear();
+        checks.reserve_exact(CHECKS_MAX);
+        // Where the dynamic scope counts, an op cannot be run for itself.
+        *complete = tables.dynamics.is_empty()
+            && Lesson { tables, nodes, checks }.value(root, Pass::NOTHING, 0).is_some();
+    }
+}
+
+impl<S: Sink> Walk<'_, S> {
+    /// Checks what is left of a document whose outline is known.
+    pub(in crate::program) fn outlined(&mut self, list: &List) -> ControlFlow<()> {
+        if !list.complete {
+            return Break(());
+        }
+        let nodes = self.nodes;
+        for Check { at, pass, op } in &list.checks {
+            let at = *at as usize;
+            let Some(node) = nodes.get(at) else { return Break(()) };
+            if pass.admits_text(node) {
+                continue;
+            }
+            self.check_value(pass, op, node, self.inside(at, nested(node)), Duty::NONE)?;
+        }
+        Continue(())
+    }
+}
+
+/// The making of a list. `None` stands for a list that is too long.
+struct Lesson<'l> {
+    tables: &'l Tables,
+    nodes: &'l [Node<'l>],
+    checks: &'l mut Vec<Check>,
+}
+
+impl Lesson<'_> {
+    /// Adds what is left to check of the value at a node, which passes an op.
+    fn value(&mut self, op: &Op, pass: Pass, at: usize) -> Option<()> {
+        match (self.nodes.get(at)?, op.kind) {
+            (Node::Object { len, .. }, Kind::Object(plan)) => {
+                match self.tables.objects.get(plan as usize).filter(|plan| plan.plain || plan.map) {
+                    Some(plan) => self.members(plan, op, at, *len),
+                    None => self.push(op, pass, at),
+                }
+            }
+            (Node::Array { len, .. }, Kind::Array(plan)) => {
+                let plan = self.tables.arrays.get(plan as usize)?;
+                let mut item_at = at + 1;
+                for number in 0..*len {
+                    let (op, pass) = match plan.prefix.get(number) {
+                        Some((_, op)) => (op, Pass::NOTHING),
+                        None => (&plan.rest_op, plan.rest_pass),
+                    };
+                    self.value(op, pass, item_at)?;
+                    item_at += 1 + nested(self.nodes.get(item_at)?);
+                }
+                Some(())
+            }
+            (_, Kind::Call(block) | Kind::Delegate(block)) => self.block(block, op, at),
+            // The outline tells strings and containers apart, but not one scalar from another.
+            (Node::String(_) | Node::Object { .. } | Node::Array { .. }, Kind::Any) => Some(()),
+            _ => self.push(op, pass, at),
+        }
+    }
+
+    /// As [`Self::value`], for all ops of a block.
+    fn block(&mut self, block: BlockId, call: &Op, at: usize) -> Option<()> {
+        let block = self.tables.blocks.get(block.0 as usize)?;
+        if block.unevaluated {
+            return self.push(call, Pass::NOTHING, at);
+        }
+        block.fast.of(&self.tables.ops).iter().try_for_each(|op| self.value(op, Pass::NOTHING, at))
+    }
+
+    fn members(&mut self, plan: &ObjectPlan, op: &Op, at: usize, len: usize) -> Option<()> {
+        let before = self.checks.len();
+        let mut name_at = at + 1;
+        for _ in 0..len {
+            let [Node::String(name), value, ..] = self.nodes.get(name_at..)? else { return None };
+            match plan.names.known(name) {
+                Some(known) => self.value(&known.op, known.pass, name_at + 1)?,
+                None if plan.patterns.is_empty() => {
+                    self.value(&plan.others, plan.others_pass, name_at + 1)?;
+                }
+                // Patterns decide about this name: the object is checked as a whole.
+                None => {
+                    self.checks.truncate(before);
+                    return self.push(op, Pass::NOTHING, at);
+                }
+            }
+            name_at += 2 + nested(value);
+        }
+        Some(())
+    }
+
+    fn push(&mut self, op: &Op, pass: Pass, at: usize) -> Option<()> {
+        let open = matches!(self.nodes.get(at)?, Node::String(_)) && pass.admits_every_text();
+        if !open {
+            if self.checks.len() == CHECKS_MAX {
+                return None;
+            }
+            self.checks.push(Check { at: at as u32, pass, op: *op });
+        }
+        Some(())
+    }
+}
