@@ -71,6 +71,11 @@ impl<'t> Decimal<'t> {
         self.len() == 0
     }
 
+    /// Whether it has no fraction.
+    pub(super) fn is_integer(&self) -> bool {
+        self.is_zero() || self.exponent() >= 0
+    }
+
     pub(super) fn is_negative(&self) -> bool {
         self.negative
     }

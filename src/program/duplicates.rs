@@ -6,10 +6,8 @@
 //! bucket. This file must not
 //! allocate once its memory is warm, and must not know schemas.
 
-use std::hash::{BuildHasher, RandomState};
-
 use super::Scratch;
-use super::names::{Ends, Print};
+use super::names::{Ends, Keys};
 use crate::tape::{Node, NodeIndex, Tape};
 
 /// Objects of up to this many members go through a filter of two words …
@@ -34,41 +32,6 @@ impl Default for Seen {
         // Which object is suspicious first is chance; that one must not allocate.
         Self { table: vec![(0, 0); 2 * MEDIUM], keys: Keys::default() }
     }
-}
-
-/// Random in each process: whoever makes names cannot know which of them share a bucket.
-#[derive(Debug)]
-struct Keys([u64; 2]);
-
-impl Default for Keys {
-    fn default() -> Self {
-        let random = RandomState::new();
-        Self([random.hash_one(1), random.hash_one(2) | 1])
-    }
-}
-
-impl Keys {
-    /// A keyed hash of a name: its print and, if it is longer, all its words, folded by wide multiplications.
-    #[inline]
-    fn hash(&self, name: &str) -> u64 {
-        let Self([first, second]) = *self;
-        let print = Print::of(name);
-        let mut hash = fold(print.ends.head ^ first, print.ends.tail ^ second ^ u64::from(print.len));
-        if print.len > 16 {
-            for word in name.as_bytes().chunks_exact(8) {
-                let word = word.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
-                hash = fold(hash ^ word, second);
-            }
-        }
-        fold(hash ^ first, second)
-    }
-}
-
-/// The two halves of a wide product, mixed.
-#[inline]
-fn fold(left: u64, right: u64) -> u64 {
-    let product = u128::from(left) * u128::from(right);
-    (product as u64) ^ (product >> 64) as u64
 }
 
 /// The first member whose name stood before in the same object: its value's node.

@@ -20,7 +20,8 @@ impl Types {
     pub(super) const NUMBER: Self = Self(32 | 64);
     pub(super) const ANY: Self = Self(127);
 
-    /// Whether a node is of one of these types.
+    /// Whether a node is of one of these types, as far as the nearest double tells: a number that it rounds to an integer
+    /// may be none.
     #[inline]
     pub(super) fn admit(self, node: &Node<'_>) -> bool {
         match node {
@@ -36,6 +37,12 @@ impl Types {
             Node::Static(StaticNode::Bool(_)) => self.meets(Self::BOOLEAN),
             Node::Static(StaticNode::Null) => self.meets(Self::NULL),
         }
+    }
+
+    /// Whether integers are the only numbers among them.
+    #[inline]
+    pub(super) fn wants_integers(self) -> bool {
+        self.0 & Self::NUMBER.0 == Self::INTEGER.0
     }
 
     /// The types of a node that is neither a container nor a string, as far as they can be told without looking at its

@@ -3,7 +3,10 @@
 //! A string's *print* is its length and up to 24 of its bytes, read as three words. Two strings of at most 24 bytes
 //! are equal if their prints are, so nearly every comparison is four word compares. The table's hash is one
 //! multiplication of the print; the multiplier is searched at compile time until no two names collide, which makes
-//! the table perfect for nearly every set. A record cannot make it slower: probes are bounded by the set itself.
+//! the table perfect for nearly every set. Longer strings may share a print, so all of their bytes count, with a key that
+//! is random in each process: neither a schema nor a record can make the table slow.
+
+use std::hash::{BuildHasher, RandomState};
 
 use super::ops::{Op, Pass};
 
@@ -37,12 +40,56 @@ impl Print {
             && (self.len <= 16 || middle_of(text.as_bytes()) == self.middle)
     }
 
+    /// What a string with this print is found by.
     #[inline]
-    fn slot(self, multiplier: u64, shift: u32) -> usize {
+    fn hash(self, text: &str, keys: &Keys) -> u64 {
+        if self.len > Self::EXACT_BYTES {
+            return keys.hash(text);
+        }
         let Ends { head, tail } = self.ends;
-        let mixed = head ^ tail.rotate_left(29) ^ u64::from(self.len).wrapping_mul(0x1_0001_0001);
-        (mixed.wrapping_mul(multiplier) >> shift) as usize
+        head ^ tail.rotate_left(29) ^ u64::from(self.len).wrapping_mul(0x1_0001_0001)
     }
+}
+
+/// Random in each process: whoever makes names cannot know which of them share a bucket.
+#[derive(Debug)]
+pub(super) struct Keys([u64; 2]);
+
+impl Default for Keys {
+    fn default() -> Self {
+        let random = RandomState::new();
+        Self([random.hash_one(1), random.hash_one(2) | 1])
+    }
+}
+
+impl Keys {
+    /// A keyed hash of a name: its print and, if it is longer, all its words, folded by wide multiplications.
+    #[inline]
+    pub(super) fn hash(&self, name: &str) -> u64 {
+        let Self([first, second]) = *self;
+        let print = Print::of(name);
+        let mut hash = fold(print.ends.head ^ first, print.ends.tail ^ second ^ u64::from(print.len));
+        if print.len > 16 {
+            for word in name.as_bytes().chunks_exact(8) {
+                let word = word.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+                hash = fold(hash ^ word, second);
+            }
+        }
+        fold(hash ^ first, second)
+    }
+}
+
+/// The two halves of a wide product, mixed.
+#[inline]
+fn fold(left: u64, right: u64) -> u64 {
+    let product = u128::from(left) * u128::from(right);
+    (product as u64) ^ (product >> 64) as u64
+}
+
+/// The bucket of a hash in a table.
+#[inline]
+fn bucket(hash: u64, multiplier: u64, shift: u32) -> usize {
+    (hash.wrapping_mul(multiplier) >> shift) as usize
 }
 
 /// Bytes 8 to 15 of a string that has more than sixteen.
@@ -85,6 +132,7 @@ pub(super) struct NameTable {
     buckets: Box<[u16]>,
     multiplier: u64,
     shift: u32,
+    keys: Keys,
 }
 
 impl NameTable {
@@ -100,14 +148,23 @@ impl NameTable {
         let entries: Box<[Text]> = texts.into_iter().map(Text::new).collect();
         let glances = if before < Self::GLANCES_MAX { Glances::new(&entries) } else { None };
         if entries.is_empty() {
-            return Self { entries, glances, buckets: Box::default(), multiplier: 0, shift: 0 };
+            return Self {
+                entries,
+                glances,
+                buckets: Box::default(),
+                multiplier: 0,
+                shift: 0,
+                keys: Keys::default(),
+            };
         }
+        let keys = Keys::default();
+        let hashes: Vec<u64> = entries.iter().map(|entry| entry.print.hash(&entry.text, &keys)).collect();
         let bits = (entries.len() * 3).next_power_of_two().trailing_zeros().max(2);
         let shift = 64 - bits;
-        let multiplier = best_multiplier(&entries, shift);
+        let multiplier = best_multiplier(&hashes, shift);
         let mut buckets = vec![0_u16; 1 << bits].into_boxed_slice();
-        for (number, entry) in entries.iter().enumerate() {
-            let mut at = entry.print.slot(multiplier, shift);
+        for (number, hash) in hashes.iter().enumerate() {
+            let mut at = bucket(*hash, multiplier, shift);
             while let Some(bucket) = buckets.get_mut(at) {
                 if *bucket == 0 {
                     *bucket = number as u16 + 1;
@@ -116,7 +173,7 @@ impl NameTable {
                 at = (at + 1) & ((1 << bits) - 1);
             }
         }
-        Self { entries, glances, buckets, multiplier, shift }
+        Self { entries, glances, buckets, multiplier, shift, keys }
     }
 
     /// The string with this number.
@@ -171,7 +228,7 @@ impl NameTable {
     fn find_by_print(&self, text: &str) -> Option<u32> {
         let print = Print::of(text);
         let mask = self.buckets.len().wrapping_sub(1);
-        let mut at = print.slot(self.multiplier, self.shift);
+        let mut at = bucket(print.hash(text, &self.keys), self.multiplier, self.shift);
         loop {
             let number = u32::from(*self.buckets.get(at)?).checked_sub(1)?;
             if self.entries.get(number as usize).is_some_and(|entry| entry.has_print(print, text)) {
@@ -336,16 +393,16 @@ impl Glances {
 }
 
 /// The multiplier with the fewest collisions of a bounded search.
-fn best_multiplier(entries: &[Text], shift: u32) -> u64 {
+fn best_multiplier(hashes: &[u64], shift: u32) -> u64 {
     // LIMIT: the search costs about a million steps at most, whatever the schema.
-    let rounds = (1_000_000 / entries.len()).clamp(1, 4096);
+    let rounds = (1_000_000 / hashes.len()).clamp(1, 4096);
     let mut used = vec![0_u32; 1 << (64 - shift)];
     let mut best = (usize::MAX, 0);
     let mut multiplier = 0x9e37_79b9_7f4a_7c15_u64;
     for round in 1..=rounds as u32 {
         let mut collisions = 0;
-        for entry in entries {
-            if let Some(bucket) = used.get_mut(entry.print.slot(multiplier, shift)) {
+        for hash in hashes {
+            if let Some(bucket) = used.get_mut(bucket(*hash, multiplier, shift)) {
                 collisions += usize::from(*bucket == round);
                 *bucket = round;
             }

@@ -14,6 +14,9 @@ use crate::tape::{Node, NodeIndex, StaticNode, Tape};
 /// Comparing this many bytes of a number's text counts as one step.
 const BYTES_PER_STEP: usize = 4;
 
+/// Dividing one digit counts as so many.
+const STEPS_PER_DIVIDED_DIGIT: usize = 8;
+
 /// A number of a schema.
 #[derive(Clone, Debug)]
 pub(super) struct Given {
@@ -55,6 +58,7 @@ impl Given {
         match nearest.partial_cmp(&self.nearest)? {
             Ordering::Equal => {
                 let mut text = Text::default();
+                digits.pay(self.text.len() / BYTES_PER_STEP);
                 Some(Decimal::of(digits.text(node, &mut text)?).compare(&self.decimal()))
             }
             decided => Some(decided),
@@ -142,11 +146,22 @@ impl<'d> Digits<'d> {
             Node::Static(StaticNode::U64(value)) => write!(text, "{value}").ok()?,
             _ => {
                 let found = self.find(node)?;
-                *self.steps = self.steps.saturating_sub(1 + (found.len() / BYTES_PER_STEP) as u64);
+                self.pay(1 + found.len() / BYTES_PER_STEP);
                 return (*self.steps != 0).then_some(found);
             }
         }
         text.as_str()
+    }
+
+    /// Whether a number has no fraction, by its digits.
+    pub(super) fn is_integer(&mut self, node: &Node<'_>) -> bool {
+        let mut text = Text::default();
+        self.text(node, &mut text).is_some_and(|text| Decimal::of(text).is_integer())
+    }
+
+    /// Pays for a work that is no reading of a text; without steps left the walk ends as stopped.
+    fn pay(&mut self, steps: usize) {
+        *self.steps = self.steps.saturating_sub(steps as u64);
     }
 
     fn find(&mut self, node: &Node<'_>) -> Option<&'d str> {
@@ -190,9 +205,9 @@ impl Divisor {
             return number.checked_rem(divisor.into()) == Some(0);
         }
         let mut text = Text::default();
-        digits
-            .text(node, &mut text)
-            .is_some_and(|text| Decimal::of(text).is_multiple_of(self.digits, self.exponent))
+        let Some(text) = digits.text(node, &mut text) else { return false };
+        digits.pay(text.len() * STEPS_PER_DIVIDED_DIGIT);
+        *digits.steps != 0 && Decimal::of(text).is_multiple_of(self.digits, self.exponent)
     }
 }
 

@@ -498,3 +498,30 @@ fn what_came_before_does_not_change_a_verdict() {
         }
     }
 }
+
+#[test]
+fn integers_are_told_by_their_digits() {
+    let program = compile(&json!({"type": "integer"}));
+    for (text, valid) in [
+        ("1", true),
+        ("1.0", true),
+        ("10e-1", true),
+        ("1e400", true),
+        ("-0.0", true),
+        ("123456789012345678901234567890", true),
+        ("9007199254740993.0", true),
+        ("1.5", false),
+        ("1e-400", false),
+        ("0.99999999999999999999", false),
+        ("1.0000000000000000000001", false),
+        ("9007199254740993.5", false),
+        ("12345678901234567890.5", false),
+        ("1.5e400", true),
+        ("15e-1", false),
+    ] {
+        assert_eq!(reason(&program, text), (!valid).then_some(Reason::WrongType), "{text}");
+    }
+    let listed = compile(&json!({"items": {"type": ["integer", "null"], "minimum": 1}}));
+    assert_eq!(reason(&listed, "[null,3.0,1e2]"), None);
+    assert_eq!(reason(&listed, "[null,3.00000000000000000000001]"), Some(Reason::WrongType));
+}

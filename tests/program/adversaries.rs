@@ -464,3 +464,64 @@ fn products() {
         &object_of(DOCUMENT_BYTES / 16),
     );
 }
+
+/// A schema that asks `leaf` of the same value a million times.
+fn asked_again(leaf: &str) -> String {
+    let levels = parts(20, |level| {
+        let below = format!(r##"{{"$ref":"#/$defs/l{level}"}}"##);
+        format!(r#""l{}":{{"allOf":[{below},{below}]}}"#, level + 1)
+    });
+    format!(r##"{{"$ref":"#/$defs/l20","$defs":{{"l0":{leaf},{levels}}}}}"##)
+}
+
+#[test]
+fn one_value_that_is_checked_again_and_again() {
+    let half = DOCUMENT_BYTES / 2;
+    for (name, leaf, document) in [
+        ("uri", r#"{"items":{"format":"uri"}}"#, format!(r#"["a:{}"]"#, "a".repeat(half))),
+        ("regex", r#"{"items":{"format":"regex"}}"#, format!(r#"["{}"]"#, "(a)*".repeat(half / 4))),
+        ("minLength", r#"{"items":{"minLength":490}}"#, format!(r#"["{}"]"#, "é".repeat(495))),
+        (
+            "pattern",
+            r#"{"properties":{"s":{"pattern":"a.*b|^a*$"}}}"#,
+            format!(r#"{{"s":"{}"}}"#, "a".repeat(half)),
+        ),
+        ("short pattern", r#"{"items":{"pattern":"a.*b|^a*$"}}"#, array_of(r#""aaaaaaaaaaaaaaa""#)),
+        ("multipleOf", r#"{"multipleOf":12345678901234567890123456789012345677}"#, "9".repeat(half)),
+        ("integer", r#"{"type":"integer"}"#, format!("1.{}", "0".repeat(half))),
+        ("dependentRequired", r#"{"dependentRequired":{"a":["b"]}}"#, object_of(half / 16)),
+    ] {
+        check(&format!("{name}, again"), &asked_again(leaf), &document);
+    }
+    let large = object_of(3000);
+    check("a large const, again", &asked_again(&format!(r#"{{"const":{large}}}"#)), &large);
+    let name = "n".repeat(30_000);
+    let members = parts(DOCUMENT_BYTES / 30_000, |number| format!(r#""{name}{number:02}":1"#));
+    check(
+        "long names, again",
+        &asked_again(&format!(r#"{{"dependentRequired":{{"{name}zz":["a"]}}}}"#)),
+        &format!("{{{members}}}"),
+    );
+}
+
+#[test]
+fn texts_of_the_schema_that_are_hard_to_tell_apart() {
+    let alike = parts(2000, |number| format!(r#""abcdefghabcdefgh{number:03x}abcdefgh""#));
+    check(
+        "equal ends",
+        &format!(r#"{{"items":{{"enum":[{alike}]}}}}"#),
+        &array_of(r#""abcdefghabcdefgh7cfabcdefgh""#),
+    );
+    let names = parts(1800, |number| format!(r#""abcdefghabcdefgh{number:03x}abcdefgh":{{}}"#));
+    check(
+        "names with equal ends",
+        &format!(r#"{{"items":{{"properties":{{{names}}}}}}}"#),
+        &array_of(r#"{"abcdefghabcdefgh707abcdefgh":1}"#),
+    );
+    let digits = "3".repeat(60_000);
+    check(
+        "a long bound",
+        &format!(r#"{{"items":{{"maximum":0.{digits}}}}}"#),
+        &array_of("0.33333333333333331"),
+    );
+}

@@ -2,10 +2,12 @@
 
 use std::cmp::Ordering;
 
+use super::BYTES_PER_STEP;
+use crate::program::duplicates::nested;
 use crate::program::literals;
 use crate::program::numbers::Digits;
 use crate::program::ops::{Kind, Tables};
-use crate::program::strings::code_points;
+use crate::program::strings::{Format, code_points};
 use crate::tape::{Node, StaticNode};
 use crate::verdict::Reason;
 
@@ -100,12 +102,24 @@ fn is_number(node: &Node<'_>) -> bool {
     matches!(node, Node::Static(StaticNode::I64(_) | StaticNode::U64(_) | StaticNode::F64(_)))
 }
 
-/// How many literals a node is compared with.
-pub(super) fn literal_count(tables: &Tables, kind: Kind) -> usize {
+/// How many steps it counts for to check a string.
+#[inline]
+pub(super) fn price(kind: Kind, text: &str) -> usize {
     match kind {
+        // Whoever reads an expression builds a tree of it.
+        Kind::Format(Format::Regex) => text.len() * 8,
+        Kind::Any | Kind::ConstString(_) | Kind::EnumStrings(_) => 1,
+        _ => text.len() / BYTES_PER_STEP,
+    }
+}
+
+/// How many steps it counts for to compare a node with literals: each may be as large as the node itself.
+pub(super) fn literal_price(tables: &Tables, kind: Kind, node: &Node<'_>) -> usize {
+    let count = match kind {
         Kind::Enum(number) => tables.enums.get(number as usize).map_or(1, |values| values.len()),
         _ => 1,
-    }
+    };
+    count * (1 + nested(node))
 }
 
 /// Whether a node equals a literal, or one of several.

@@ -14,7 +14,7 @@ impl<'w, S: Sink> Walk<'w, S> {
     pub(super) fn logic(&mut self, op: &Op, at: usize, node: &Node<'_>, duty: Duty) -> ControlFlow<()> {
         let holds = match (op.kind, node) {
             (Kind::Const(_) | Kind::Enum(_), _) => {
-                self.pay(checks::literal_count(self.tables, op.kind))?;
+                self.pay(checks::literal_price(self.tables, op.kind, node))?;
                 let tables = self.tables;
                 let equal = checks::is_literal(tables, op.kind, at, &mut self.digits());
                 self.pay(1)?;

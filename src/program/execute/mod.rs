@@ -28,6 +28,12 @@ use crate::verdict::Reason;
 /// Checking this many bytes of a string counts as one step.
 const BYTES_PER_STEP: usize = 4;
 
+/// Comparing this many bytes of a name counts as one step.
+const COMPARED_BYTES_PER_STEP: usize = 64;
+
+/// Strings below this many bytes are paid for with the member or item that they are.
+const LONG_BYTES: usize = 16;
+
 /// A failure that is reported counts as so many steps: there can be one per op and node, and someone keeps them.
 const FAILURE_STEPS: usize = 4;
 
@@ -196,6 +202,16 @@ impl<'w, S: Sink> Walk<'w, S> {
         if !op.kind.is_leaf() || !op.types.meets(Types::STRING) {
             return self.value(op, node, &[], Duty::NONE);
         }
+        self.leaf_text(op, node, text)
+    }
+
+    /// Runs an op on a string of which it looks at nothing else.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a call per member costs more than the check itself")]
+    fn leaf_text(&mut self, op: &Op, node: &Node<'_>, text: &str) -> ControlFlow<()> {
+        if text.len() >= LONG_BYTES {
+            self.pay(checks::price(op.kind, text))?;
+        }
         if checks::text_holds(self.tables, &op.kind, text) { Continue(()) } else { self.fail_leaf(op, node) }
     }
 
@@ -248,7 +264,7 @@ impl<'w, S: Sink> Walk<'w, S> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "a call per member costs more than the check itself")]
     fn op(&mut self, op: &Op, at: usize, node: &Node<'_>, duty: Duty) -> ControlFlow<()> {
-        if !op.types.admit(node) {
+        if !self.admits(op.types, node)? {
             return self.fail(op.origin, at, Reason::WrongType);
         }
         match (node, op.kind) {
@@ -266,6 +282,7 @@ impl<'w, S: Sink> Walk<'w, S> {
             },
             (_, kind) if kind.is_logic() => self.logic(op, at, node, duty),
             (Node::Static(_), _) => self.number(op, node),
+            (Node::String(text), kind) if kind.is_leaf() => self.leaf_text(op, node, text),
             _ if checks::holds(self.tables, op.kind, node) => Continue(()),
             _ => self.fail_leaf(op, node),
         }
@@ -278,16 +295,37 @@ impl<'w, S: Sink> Walk<'w, S> {
         let ops = block.fast.of(&self.tables.ops);
         self.pay(ops.len() * weight(node))?;
         for op in ops {
-            if !op.types.admit(node) {
+            if !self.admits(op.types, node)? {
                 return self.fail(op.origin, at, Reason::WrongType);
             }
-            if matches!(node, Node::Static(_)) {
-                self.number(op, node)?;
-            } else if !checks::holds(self.tables, op.kind, node) {
-                return self.fail_leaf(op, node);
+            match node {
+                Node::Static(_) => self.number(op, node)?,
+                Node::String(text) => self.leaf_text(op, node, text)?,
+                _ if checks::holds(self.tables, op.kind, node) => {}
+                _ => return self.fail_leaf(op, node),
             }
         }
         Continue(())
+    }
+
+    /// Whether a node is of one of these types. What a double tells of an integer is looked up in its digits.
+    #[inline]
+    fn admits(&mut self, types: Types, node: &Node<'_>) -> ControlFlow<(), bool> {
+        let admitted = types.admit(node);
+        if admitted && matches!(node, Node::Static(StaticNode::F64(_))) && types.wants_integers() {
+            return self.is_integer(node);
+        }
+        Continue(admitted)
+    }
+
+    #[cold]
+    fn is_integer(&mut self, node: &Node<'_>) -> ControlFlow<(), bool> {
+        let is_integer = self.digits().is_integer(node);
+        if self.steps == 0 {
+            self.stop(OpIndex::STEPS).map_continue(|()| false)
+        } else {
+            Continue(is_integer)
+        }
     }
 
     /// Runs an op on a number, boolean or null.

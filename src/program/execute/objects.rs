@@ -7,7 +7,7 @@
 use std::ops::ControlFlow::{self, Continue};
 
 use super::expect::Expectation;
-use super::{BYTES_PER_STEP, Duty, Sink, Walk};
+use super::{BYTES_PER_STEP, COMPARED_BYTES_PER_STEP, Duty, Sink, Walk};
 use crate::program::duplicates::{self, behind, nested};
 use crate::program::ops::{BlockId, Kind, ObjectPlan, Op, OpIndex, Pass, Types};
 use crate::tape::Node;
@@ -478,7 +478,7 @@ impl<S: Sink> Walk<'_, S> {
 
     /// The value of the member `name`, if the object has it.
     pub(super) fn member(&mut self, at: usize, len: usize, name: &str) -> ControlFlow<(), Option<usize>> {
-        self.pay(len)?;
+        self.pay(len * (1 + name.len() / COMPARED_BYTES_PER_STEP))?;
         let mut name_at = at + 1;
         for _ in 0..len {
             if matches!(self.nodes.get(name_at), Some(Node::String(found)) if *found == name) {
