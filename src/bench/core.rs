@@ -9,7 +9,7 @@ use super::{ROUNDS, median};
 use crate::clock::Timestamp;
 use crate::histograms::Stage;
 use crate::judge::{Input, Judge, NoWatch, Payload, Rules, Watch};
-use crate::load::{Destination, Generator, Mix, MixError, Secrets, Style};
+use crate::load::{Destination, Generator, Mix, MixError, Secrets, Size, Style};
 use crate::tape::Parser;
 
 /// Records of a corpus: many times what a predictor remembers, and still in the cache.
@@ -19,7 +19,10 @@ const PASSES: usize = 7;
 /// LIMIT: records that are looked through for a corpus.
 const SEARCH_MAX: u64 = 1_000_000;
 
-/// Signed Olympus envelopes of about 1 KB that all hold.
+/// The size of the envelopes.
+const RECORD_BYTES: u32 = 1200;
+
+/// Signed Olympus envelopes of one size that all hold.
 pub struct Corpus {
     /// `uniform`, `canonical` or `mixed`.
     pub name: &'static str,
@@ -32,7 +35,8 @@ pub fn corpora(seed: u64, secrets: &Secrets, start: Timestamp) -> Result<Vec<Cor
     [("uniform", Style::Uniform), ("canonical", Style::Canonical), ("mixed", Style::Mixed)]
         .into_iter()
         .map(|(name, style)| {
-            let mut mix = Mix { style, olympus_v2: 100.0, ..Mix::default() }.of_format("olympus");
+            let size = Size { bytes: RECORD_BYTES, ..Size::default() };
+            let mut mix = Mix { style, olympus_v2: 100.0, size, ..Mix::default() }.of_format("olympus");
             mix.faults.clear();
             mix.replays.share = 0.0;
             let generator = Generator::new(&mix, seed, secrets, start, Destination::Lines)?;
