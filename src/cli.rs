@@ -393,7 +393,7 @@ pub struct BenchKafka {
     /// How long to wait for missing records while none comes.
     #[arg(long, default_value_t = 10.0)]
     pub patience_s: f64,
-    /// The seed of stream and keys.
+    /// The seed of the keys; the stream of each run has ids of its own.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Mix of formats, faults, repetitions, sizes and keys (TOML).

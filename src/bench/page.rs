@@ -20,7 +20,7 @@ const STYLE: &str = "\
     table{border-collapse:collapse;margin:1em 0}\
     th{text-align:left;vertical-align:top;font-weight:500;padding:.15em 1.5em .15em 0;color:var(--soft)}\
     td{font-variant-numeric:tabular-nums;overflow-wrap:anywhere}\
-    .plot{overflow-x:auto}svg{width:100%;min-width:36em;height:auto;background:var(--field);border:1px solid var(--edge);fill:var(--soft)}\
+    .plot{overflow-x:auto}svg{width:100%;box-sizing:border-box;min-width:36em;height:auto;background:var(--field);border:1px solid var(--edge);fill:var(--soft)}\
     .grid{stroke:var(--line)}polyline{fill:none;stroke-width:2}\
     .max{stroke:var(--max)}.p99,.corrected{stroke:var(--p99)}.p50{stroke:var(--p50)}.raw{stroke:var(--raw)}\
     text.max{fill:var(--max)}text.p99,text.corrected{fill:var(--p99)}text.p50{fill:var(--p50)}text.raw{fill:var(--raw)}text{stroke:none!important}\
