@@ -52,7 +52,7 @@ impl Print {
 }
 
 /// Random in each process: whoever makes names cannot know which of them share a bucket.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Keys([u64; 2]);
 
 impl Default for Keys {
@@ -100,7 +100,7 @@ fn middle_of(bytes: &[u8]) -> u64 {
 }
 
 /// A known string with its print.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Text {
     print: Print,
     text: Box<str>,
@@ -124,7 +124,7 @@ impl Text {
 }
 
 /// A set of strings, numbered in the order in which they were given.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct NameTable {
     entries: Box<[Text]>,
     glances: Option<Box<Glances>>,
@@ -243,7 +243,7 @@ impl NameTable {
 ///
 /// PERF: apart from the class of a string's length, nothing here branches on what the string is, so members in an order
 /// never seen before cost hardly more than those in a known one. The size is fixed, so that a look needs no bounds.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Glances {
     multiplier: u64,
     /// By hash of the ends.

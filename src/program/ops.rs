@@ -196,7 +196,14 @@ pub(super) struct Block {
     /// The types of container whose duplicate names the ops of `fast` find themselves.
     pub(super) owns: Owns,
     /// Whether its ops need to know which members and items were evaluated.
-    pub(super) unevaluated: bool,
+    pub(super) unevaluated: Unevaluated,
+}
+
+/// Which of a block's two lists of ops asks what was not evaluated.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Unevaluated {
+    pub(super) full: bool,
+    pub(super) fast: bool,
 }
 
 /// Who looks for duplicate names below a node.
@@ -207,7 +214,7 @@ pub(super) struct Owns {
 }
 
 /// How the members of an object are checked.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct ObjectPlan {
     pub(super) names: NameTable,
     /// Known names; those that are required come first.

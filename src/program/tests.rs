@@ -525,3 +525,51 @@ fn integers_are_told_by_their_digits() {
     assert_eq!(reason(&listed, "[null,3.0,1e2]"), None);
     assert_eq!(reason(&listed, "[null,3.00000000000000000000001]"), Some(Reason::WrongType));
 }
+
+#[test]
+fn members_that_nothing_evaluates_are_found_with_and_without_notes() {
+    let own = json!({"properties": {"a": {}, "b": {}}, "patternProperties": {"^x-": {}}});
+    for (what, more, wrong) in [
+        ("nothing else", json!({}), true),
+        (
+            "what is known anyway",
+            json!({"if": {"properties": {"a": {"const": 1}}}, "then": {"required": ["b"]}}),
+            true,
+        ),
+        ("a name behind a condition", json!({"if": {"properties": {"a": {"const": 1}, "c": {}}}}), false),
+        (
+            "a name in a branch",
+            json!({"anyOf": [{"properties": {"a": {"const": 2}}}, {"properties": {"c": {}}}]}),
+            false,
+        ),
+        ("a pattern", json!({"allOf": [{"patternProperties": {"c": {}}}]}), false),
+        ("everything", json!({"allOf": [{"additionalProperties": true}]}), false),
+        ("everything, by its own keyword", json!({"additionalProperties": true}), false),
+        ("a reference", json!({"$ref": "#/$defs/c"}), false),
+        ("a member that must be there", json!({"required": ["c"]}), true),
+        (
+            "nothing, since it fails",
+            json!({"not": {"properties": {"c": {"const": 7}}, "required": ["c"]}}),
+            true,
+        ),
+    ] {
+        let mut schema = own.clone();
+        for part in [more, json!({"unevaluatedProperties": false, "$defs": {"c": {"properties": {"c": {}}}}})]
+        {
+            schema.as_object_mut().unwrap().extend(part.as_object().unwrap().clone());
+        }
+        let program = compile(&schema);
+        assert_eq!(
+            reason(&program, r#"{"a":1,"b":2,"x-c":3}"#).is_some(),
+            what == "a member that must be there",
+            "{what}"
+        );
+        let found = all(&program, r#"{"a":1,"b":2,"x-":0,"c":3}"#);
+        assert_eq!(
+            found.iter().any(|(_, pointer, keyword)| pointer == "/c" && *keyword == "unevaluatedProperties"),
+            wrong,
+            "{what}: {found:?}"
+        );
+        assert_eq!(found.is_empty(), !wrong, "{what}: {found:?}");
+    }
+}

@@ -3,11 +3,12 @@
 //! It follows references that lead nowhere else, refuses those that loop on one value, folds type tests into the ops
 //! behind them, decides who looks for duplicate names, and copies single-op blocks into the tables that call them.
 
-use super::Compiler;
+use super::{Compiler, closed};
 use crate::program::CompileError;
 use crate::program::numbers::Given;
 use crate::program::ops::{
     Block, BlockId, BranchHints, Counts, Kind, Op, Owns, Pass, RangePlan, Span, Switch, Tables, Types,
+    Unevaluated,
 };
 
 /// How far a chain of references is followed.
@@ -109,7 +110,7 @@ impl Compiler<'_> {
 }
 
 /// The blocks that a block runs on its own node.
-fn in_place(tables: &Tables, block: usize) -> Vec<BlockId> {
+pub(super) fn in_place(tables: &Tables, block: usize) -> Vec<BlockId> {
     let ops = tables.blocks.get(block).map(|block| block.full.of(&tables.ops)).unwrap_or_default();
     let mut next = Vec::new();
     for op in ops {
@@ -144,6 +145,7 @@ fn fast_block(tables: &mut Tables, number: usize) -> Block {
     let Some(mut block) = tables.blocks.get(number).copied() else { return Block::default() };
     let (typed, mut fast): (Vec<Op>, Vec<Op>) =
         block.full.of(&tables.ops).iter().partition(|op| op.kind == Kind::Any);
+    closed::close(tables, number, &mut fast);
     fold_counts(tables, &mut fast);
     if let Some(typed) = typed.first() {
         match fast.first_mut() {
@@ -164,8 +166,9 @@ fn fast_block(tables: &mut Tables, number: usize) -> Block {
         op.kind = Kind::Delegate(target);
         block.owns = Owns { objects: true, arrays: true };
     }
+    let asks = |op: &Op| matches!(op.kind, Kind::UnevaluatedItems(_) | Kind::UnevaluatedProperties(_));
     block.unevaluated =
-        fast.iter().any(|op| matches!(op.kind, Kind::UnevaluatedItems(_) | Kind::UnevaluatedProperties(_)));
+        Unevaluated { full: block.full.of(&tables.ops).iter().any(asks), fast: fast.iter().any(asks) };
     let start = tables.ops.len() as u32;
     tables.ops.extend(fast);
     block.fast = Span { start, end: tables.ops.len() as u32 };

@@ -4,6 +4,7 @@
 //! numbers of blocks. `keywords` turns one schema object into its full list of ops, in the order of the report;
 //! `finish` derives the fast lists and refuses references that loop on one value.
 
+mod closed;
 mod exact;
 mod finish;
 mod keywords;

@@ -139,9 +139,10 @@ impl<'w, S: Sink> Walk<'w, S> {
         if self.dynamic {
             self.scratch.scopes.push(block.resource);
         }
-        let inner = duty.and_track(block.unevaluated);
+        let asks = if S::REPORTS { block.unevaluated.full } else { block.unevaluated.fast };
+        let inner = duty.and_track(asks);
         let marks_from = self.marks_from;
-        if block.unevaluated {
+        if asks {
             self.marks_from = marks;
         }
         for op in ops {
@@ -151,7 +152,7 @@ impl<'w, S: Sink> Walk<'w, S> {
             self.scratch.scopes.pop();
         }
         self.marks_from = marks_from;
-        if block.unevaluated && !duty.track() {
+        if asks && !duty.track() {
             self.scratch.marks.truncate(marks);
         }
         self.depth += 1;

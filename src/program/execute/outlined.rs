@@ -129,7 +129,7 @@ impl Lesson<'_> {
     /// As [`Self::value`], for all ops of a block.
     fn block(&mut self, block: BlockId, call: &Op, at: usize) -> Option<()> {
         let block = self.tables.blocks.get(block.0 as usize)?;
-        if block.unevaluated {
+        if block.unevaluated.fast {
             return self.push(call, Pass::NOTHING, at);
         }
         block.fast.of(&self.tables.ops).iter().try_for_each(|op| self.value(op, Pass::NOTHING, at))
