@@ -303,7 +303,7 @@ fn report(seed: u64, draft: Draft, schema: &Value, document: &Value) -> ! {
     panic!("TOLLGATE_PROPTEST_SEED={seed}, {draft:?}, ours {ours:?}\nschema {small}\ndocument {tiny}");
 }
 
-fn from_env(name: &str, default: u64) -> u64 {
+pub(crate) fn from_env(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 

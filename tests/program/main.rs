@@ -12,4 +12,5 @@ mod fuzz;
 mod hostile;
 mod shapes;
 mod shrink;
+mod streams;
 mod suite;

@@ -1,0 +1,159 @@
+//! Streams of objects that look alike: what an earlier document looked like must not change the verdict on a later one.
+//!
+//! The validator remembers what objects and outlines looked like. So each schema here is one of nested objects, each
+//! stream begins with documents that fit it, and goes on with mutants of them: an object gives way to something else, members
+//! move up or away, change their name, their place or their type. Every verdict has to be that of the `jsonschema` crate.
+//! The seed is printed and can be set with `TOLLGATE_PROPTEST_SEED`.
+
+use serde_json::{Map, Value, json};
+use tollgate::outline::Outlines;
+use tollgate::program::{FirstFailure, Options, Program, Scratch};
+use tollgate::tape::Parser;
+
+use crate::corpora::Random;
+use crate::differential::from_env;
+
+const NAMES: &[&str] = &["a", "b", "c", "d", "a name of more than sixteen bytes"];
+const SCHEMAS: u64 = 4000;
+const MUTANTS_PER_SCHEMA: usize = 24;
+
+/// A schema of an object, and now and then of anything beside it.
+fn object_schema(random: &mut Random, depth: usize) -> Value {
+    let mut properties = Map::new();
+    for name in NAMES {
+        if random.below(3) != 0 {
+            properties.insert((*name).to_owned(), value_schema(random, depth));
+        }
+    }
+    let required: Vec<&str> = NAMES.iter().copied().filter(|_| random.below(4) == 0).collect();
+    let mut schema = json!({"properties": properties});
+    let types =
+        [json!("object"), json!(["object", "null"]), json!(["object", "string", "array"]), Value::Null];
+    let chosen = random.pick(&types).clone();
+    if chosen != Value::Null {
+        schema["type"] = chosen;
+    }
+    if random.below(2) == 0 {
+        schema["required"] = json!(required);
+    }
+    match random.below(6) {
+        0 => schema["additionalProperties"] = json!(false),
+        1 => schema["additionalProperties"] = json!({"type": "integer"}),
+        2 => schema["patternProperties"] = json!({"^a n": {"type": "string"}}),
+        3 => schema["unevaluatedProperties"] = json!(false),
+        _ => {}
+    }
+    schema
+}
+
+fn value_schema(random: &mut Random, depth: usize) -> Value {
+    match random.below(if depth == 0 { 4 } else { 8 }) {
+        0 => json!({"type": "string"}),
+        1 => json!({"type": "integer"}),
+        2 => json!({}),
+        3 => json!({"enum": ["x", 1, null]}),
+        4 => json!({"type": "array", "items": object_schema(random, depth - 1)}),
+        _ => object_schema(random, depth - 1),
+    }
+}
+
+/// A value that most likely fits a schema.
+fn fitting(schema: &Value, random: &mut Random) -> Value {
+    if let Some(values) = schema["enum"].as_array() {
+        return random.pick(values).clone();
+    }
+    if let Some(properties) = schema["properties"].as_object() {
+        let required: Vec<&str> =
+            schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let mut members = Map::new();
+        for (name, schema) in properties {
+            if required.contains(&name.as_str()) || random.below(4) != 0 {
+                members.insert(name.clone(), fitting(schema, random));
+            }
+        }
+        for name in required {
+            members.entry(name).or_insert(json!(1));
+        }
+        return members.into();
+    }
+    match schema["type"].as_str() {
+        Some("string") => json!("x"),
+        Some("integer") => json!(1),
+        Some("array") => (0..random.below(4)).map(|_| fitting(&schema["items"], random)).collect(),
+        _ => random.pick(&[json!("x"), json!(1), json!(null), json!({"a": 1})]).clone(),
+    }
+}
+
+/// A document that differs from another in one or two places.
+fn mutant(document: &Value, random: &mut Random) -> Value {
+    match document {
+        Value::Object(members) if !members.is_empty() && random.below(3) != 0 => {
+            let mut list: Vec<(String, Value)> =
+                members.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+            let place = random.below(list.len());
+            let (name, value) = list[place].clone();
+            match random.below(7) {
+                0 => drop(list.remove(place)),
+                1 => list[place].0 = (*random.pick(NAMES)).to_owned(),
+                2 => list.swap(place, 0),
+                3 => list.push(((*random.pick(NAMES)).to_owned(), json!("x"))),
+                4 => {
+                    // An object gives way, and its members move up.
+                    let gone = random.pick(&[json!(null), json!(""), json!([]), json!({})]).clone();
+                    let up = value.as_object().cloned().unwrap_or_default();
+                    list.splice(place..=place, std::iter::once((name, gone)).chain(up));
+                }
+                _ => list[place].1 = mutant(&value, random),
+            }
+            Value::Object(list.into_iter().collect())
+        }
+        Value::Array(items) if !items.is_empty() && random.below(3) != 0 => {
+            let place = random.below(items.len());
+            let each = items.iter().enumerate();
+            each.map(|(at, item)| if at == place { mutant(item, random) } else { item.clone() }).collect()
+        }
+        _ => random.pick(&[json!(null), json!("x"), json!(1), json!([]), json!({}), json!(1.5)]).clone(),
+    }
+}
+
+#[test]
+fn an_earlier_document_does_not_change_a_later_verdict() {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let seed = from_env("TOLLGATE_PROPTEST_SEED", now.as_nanos() as u64);
+    println!("TOLLGATE_PROPTEST_SEED={seed}");
+    let mut random = Random(seed);
+    let (mut scratch, mut parser) = (Scratch::default(), Parser::new(64));
+    let (mut valid, mut all) = (0, 0);
+    for _ in 0..from_env("TOLLGATE_PROPTEST_SCHEMAS", SCHEMAS) {
+        let schema = object_schema(&mut random, 2);
+        let program = Program::compile(&schema.to_string(), "random.json", &Options::default()).unwrap();
+        let other = jsonschema::draft202012::new(&schema).unwrap();
+        let mut outlines = Outlines::default();
+        let mut shape = fitting(&schema, &mut random);
+        for number in 0..MUTANTS_PER_SCHEMA {
+            let document = match number % 4 {
+                // Twice the same: learned from, and then recognised.
+                0 | 1 => shape.clone(),
+                _ => mutant(&shape, &mut random),
+            };
+            if number % 8 == 7 {
+                shape = fitting(&schema, &mut random);
+            }
+            let (text, theirs) = (document.to_string(), other.is_valid(&document));
+            let ours = parser.parse(text.as_bytes(), |tape| {
+                let tape = tape.unwrap();
+                let mut first = FirstFailure::default();
+                let told = program.execute(tape, &mut scratch, &mut first) == first.0.is_none();
+                (
+                    told,
+                    program.is_valid(tape, &mut scratch),
+                    program.accepts(outlines.recall(tape), &mut scratch),
+                )
+            });
+            assert_eq!(ours, (true, theirs, theirs), "TOLLGATE_PROPTEST_SEED={seed}: {schema} {text}");
+            valid += u64::from(theirs);
+            all += 1;
+        }
+    }
+    assert!(valid > all / 5 && valid < all - all / 10, "{valid} of {all} are valid");
+}
