@@ -53,24 +53,24 @@ pub(super) fn run(
     from_workers: &Receiver<Batch>,
     to_writer: &Sender<Batch>,
     heard: Heard<'_>,
-    (state, has_journal): (&mut State, bool),
+    (state, shadow, has_journal): (&mut State, &mut Shadow, bool),
     mut recorder: Recorder,
     meters: &Meters,
 ) -> Result<Tally, PipelineError> {
     let mut tally = Tally::default();
     let (mut order, mut editions) = (Order::default(), Followed::default());
-    let (mut shadow, mut allowance) = (Shadow::default(), Allowance::default());
+    let mut allowance = Allowance::default();
     loop {
         let received = select! {
             recv(from_workers) -> batch => batch,
             recv(heard.news) -> news => {
-                settle(news.ok(), state, &mut shadow, &mut order.turn);
+                settle(news.ok(), (state, shadow, &mut order.turn), meters);
                 continue;
             }
             recv(heard.restored) -> changes => {
-                hear(heard.news, state, &mut shadow, &mut order.turn);
+                hear(heard.news, (state, shadow, &mut order.turn), meters);
                 if let Ok(changes) = changes {
-                    restore(&changes, state, &mut shadow)?;
+                    restore(&changes, state, shadow)?;
                 }
                 continue;
             }
@@ -81,9 +81,9 @@ pub(super) fn run(
             order.next += 1;
             // State was restored before the first record of its partition was read, so it is here.
             for changes in heard.restored.try_iter() {
-                restore(&changes, state, &mut shadow)?;
+                restore(&changes, state, shadow)?;
             }
-            hear(heard.news, state, &mut shadow, &mut order.turn);
+            hear(heard.news, (state, shadow, &mut order.turn), meters);
             if batch.turn() < order.turn {
                 continue;
             }
@@ -93,17 +93,17 @@ pub(super) fn run(
                 Epoch::Newer => {
                     let from = batch.payloads.offsets().start;
                     state.reread(batch.partition.0, batch.epoch, from);
-                    shadow.each(|state| state.reread(batch.partition.0, batch.epoch, from));
+                    shadow.reread(batch.partition.0, batch.epoch, from, meters);
                 }
                 Epoch::Same => {}
             }
             let began = Instant::now();
-            editions.follow(&batch, state, &mut shadow, meters);
+            editions.follow(&batch, state, shadow, meters);
             let mut outcomes = std::mem::take(&mut batch.outcomes);
             decide(state, &batch, &mut outcomes, &batch.facts)?;
             batch.outcomes = outcomes;
             batch.told = has_journal.then(|| tell(&batch, state));
-            shadow.compare(&mut batch, meters);
+            shadow.compare(&mut batch);
             count(&batch, &mut tally, meters);
             meters.note_state(state);
             let now = Instant::now();
@@ -121,25 +121,31 @@ pub(super) fn run(
     }
 }
 
+/// The live memory, the candidate's, and the turn.
+type Memory<'a> = (&'a mut State, &'a mut Shadow, &'a mut u32);
+
 /// Takes in all that became of earlier batches.
-pub(super) fn hear(news: &Receiver<News>, state: &mut State, shadow: &mut Shadow, turn: &mut u32) {
+pub(super) fn hear(news: &Receiver<News>, (state, shadow, turn): Memory<'_>, meters: &Meters) {
     for news in news.try_iter() {
-        settle(Some(news), state, shadow, turn);
+        settle(Some(news), (state, shadow, turn), meters);
     }
 }
 
-fn settle(news: Option<News>, state: &mut State, shadow: &mut Shadow, turn: &mut u32) {
+fn settle(news: Option<News>, (state, shadow, turn): Memory<'_>, meters: &Meters) {
     match news {
         Some(News::Committed(batch)) => {
             state.commit(batch);
-            shadow.each(|state| state.commit(batch));
+            shadow.commit(batch, meters);
         }
         Some(News::Aborted(new)) => {
             state.undo_all();
-            shadow.each(State::undo_all);
+            shadow.undo_all();
             *turn = new;
         }
-        Some(News::Left(partition)) => state.leave(partition),
+        Some(News::Left(partition)) => {
+            state.leave(partition);
+            shadow.each(|state| state.leave(partition));
+        }
         None => {}
     }
 }

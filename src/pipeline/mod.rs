@@ -133,7 +133,7 @@ pub fn run<S: Source, K: Sink>(
     let cores = worker::cores(pipeline);
     let budget = Arc::new(Budget::new(pipeline.inflight_records_max, pipeline.inflight_bytes_max));
     let mut collector = Collector::default();
-    let mut given_up = 0;
+    let (mut given_up, mut shadow) = (0, shadow::Shadow::default());
     let started = Instant::now();
 
     // LIMIT: one number for each batch that the budget lets be in flight.
@@ -143,7 +143,7 @@ pub fn run<S: Source, K: Sink>(
     sink.attach(&to_news);
     let (has_journal, label_seed) = (sink.keeps_journal(), sink.label_seed());
     let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-    let seen = &mut *state;
+    let (seen, tried) = (&mut *state, &mut shadow);
     let budget = &budget;
     let outcome = thread::scope(|scope| {
         let (to_workers, from_reader) = bounded(cores.len() * QUEUED_BATCHES_PER_WORKER);
@@ -168,7 +168,7 @@ pub fn run<S: Source, K: Sink>(
         drop((from_reader, to_gate));
         let recorder = collector.recorder();
         let gate = stage(scope, stop, "gate", move || {
-            gate::run(&from_workers, &to_writer, heard, (seen, has_journal), recorder, meters)
+            gate::run(&from_workers, &to_writer, heard, (seen, tried, has_journal), recorder, meters)
         });
         let recorder = collector.recorder();
         let writer =
@@ -186,7 +186,7 @@ pub fn run<S: Source, K: Sink>(
         join(gate).and_then(|tally| first_error.map_or(Ok(tally), Err))
     });
     each_interval(&collector.interval());
-    gate::hear(&news, &mut state, &mut shadow::Shadow::default(), &mut 0);
+    gate::hear(&news, (&mut state, &mut shadow, &mut 0), meters);
     let tally = outcome?;
     if stop.is_abandoned() {
         return Err(PipelineError::Deadline { records: given_up, deadline_ms: pipeline.stop_deadline_ms });
