@@ -105,6 +105,7 @@ pub(super) fn run(
             batch.told = has_journal.then(|| tell(&batch, state));
             shadow.compare(&mut batch);
             count(&batch, &mut tally, meters);
+            meters.spans.note(&mut batch);
             meters.note_state(state);
             let now = Instant::now();
             if let Some(sampler) = &meters.sampler {
@@ -190,11 +191,11 @@ fn epoch_of(epochs: &mut HashMap<Partition, u32>, partition: Partition, epoch: u
     }
 }
 
-/// Which edition of the rules each partition's last batch had.
+/// Which edition of the rules each partition's last batch had, and the place from which on it holds, if another held before.
 #[derive(Default)]
 struct Followed {
     newest: u64,
-    of_partition: HashMap<Partition, u64>,
+    of_partition: HashMap<Partition, (u64, Option<u64>)>,
 }
 
 impl Followed {
@@ -202,9 +203,8 @@ impl Followed {
     fn follow(&mut self, batch: &Batch, state: &mut State, shadow: &mut Shadow, meters: &Meters) {
         let edition: &Edition = &batch.rules;
         shadow.prepare(edition, state);
-        let before = self.of_partition.insert(batch.partition, edition.number);
-        if before.is_some_and(|before| before != edition.number) {
-            let (partition, place) = (batch.partition, batch.payloads.place(0));
+        let (partition, place) = (batch.partition, batch.payloads.place(0));
+        if self.is_change(partition, edition.number, place) {
             tracing::info!(rules = edition.hash(), partition = partition.0, place, "rules changed");
             let hash = edition.hash().to_owned();
             meters.note_change(RuleChange { edition: edition.number, hash, partition, place });
@@ -215,6 +215,19 @@ impl Followed {
                 state.adopt(settings.clone());
             }
         }
+    }
+}
+
+impl Followed {
+    /// Whether an edition holds from this place on, as far as is known now.
+    fn is_change(&mut self, partition: Partition, edition: u64, place: u64) -> bool {
+        let (known, from) = self.of_partition.entry(partition).or_insert((edition, None));
+        // What comes again after an abort is judged by the newest rules: then they hold from further back.
+        let is_change = *known != edition || from.is_some_and(|from| place < from);
+        if is_change {
+            (*known, *from) = (edition, Some(place));
+        }
+        is_change
     }
 }
 
@@ -268,4 +281,21 @@ fn count(batch: &Batch, tally: &mut Tally, meters: &Meters) {
     meters.add(batch.outcomes.len() as u64, tally.bytes - bytes, tally.rejected() - rejected);
     meters.unchecked.fetch_add(tally.unchecked - unchecked, Ordering::Relaxed);
     meters.warned.fetch_add(tally.warned - warned, Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_change_where_the_first_record_is_that_they_decide_about() {
+        let mut followed = Followed::default();
+        let mut at = |edition, place| followed.is_change(Partition(3), edition, place);
+        assert!(!at(0, 100) && !at(0, 50), "the first rules are no change");
+        assert!(at(1, 200), "new rules");
+        assert!(!at(1, 300) && !at(1, 200));
+        assert!(at(1, 150), "read again after an abort, with the new rules from here on");
+        assert!(!at(1, 160) && at(2, 400));
+        assert!(!followed.is_change(Partition(4), 2, 7), "a partition that was never judged otherwise");
+    }
 }

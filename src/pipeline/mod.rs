@@ -25,6 +25,7 @@ mod stdin;
 pub mod stop;
 mod tally;
 mod threads;
+pub mod trace;
 mod worker;
 mod writer;
 
@@ -50,7 +51,6 @@ use threads::{join, stage, watch};
 
 /// LIMIT: batches that wait in front of each worker.
 const QUEUED_BATCHES_PER_WORKER: usize = 2;
-
 /// LIMIT: batches that wait for the writer, so that the gate can go on while a transaction commits.
 const QUEUED_BATCHES_FOR_WRITER: usize = 256;
 /// LIMIT: changes of restored state that wait for the gate.
@@ -132,9 +132,8 @@ pub fn run<S: Source, K: Sink>(
     let Setup { rules, state, pipeline, stop, meters } = setup;
     let cores = worker::cores(pipeline);
     let budget = Arc::new(Budget::new(pipeline.inflight_records_max, pipeline.inflight_bytes_max));
-    let mut collector = Collector::default();
+    let (mut collector, started) = (Collector::default(), Instant::now());
     let (mut given_up, mut shadow) = (0, shadow::Shadow::default());
-    let started = Instant::now();
 
     // LIMIT: one number for each batch that the budget lets be in flight.
     let (to_news, news) = unbounded();
@@ -171,8 +170,9 @@ pub fn run<S: Source, K: Sink>(
             gate::run(&from_workers, &to_writer, heard, (seen, tried, has_journal), recorder, meters)
         });
         let recorder = collector.recorder();
-        let writer =
-            stage(scope, stop, "writer", move || Ok(writer::run(sink, &from_gate, to_news, recorder, stop)?));
+        let writer = stage(scope, stop, "writer", move || {
+            Ok(writer::run(sink, &from_gate, to_news, (recorder, meters), stop)?)
+        });
 
         let tick = || {
             meters.note_inflight(budget.used());

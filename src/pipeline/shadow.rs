@@ -143,11 +143,8 @@ impl Shadow {
                 pointer: String::from_utf8_lossy(pointer).into_owned(),
             });
         }
-        let origin = Origin {
-            partition: batch.partition.0,
-            epoch: batch.epoch,
-            offsets: batch.payloads.offsets(),
-        };
+        let origin =
+            Origin { partition: batch.partition.0, epoch: batch.epoch, offsets: batch.payloads.offsets() };
         let records = batch.outcomes.len() as u64;
         self.compared.push_back(Compared { batch: batch.number, origin, records, changes });
     }
