@@ -1,8 +1,9 @@
 //! Candidate rules beside the live ones on a real Apache Kafka: outputs stay as they are, and the report names exactly the
 //! records that would change, each once, also when a transaction is aborted and its records come again. See `kafka.rs`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::net::{SocketAddr, TcpListener};
 
 use rdkafka::admin::{AdminClient, AdminOptions, AlterConfig, ResourceSpecifier};
 use rdkafka::client::DefaultClientContext;
@@ -119,7 +120,23 @@ fn check(orders: &Orders, report: &std::path::Path, delivery: &str) {
     assert_eq!(told, expected, "{delivery}");
 }
 
-/// The candidate's report follows the group: partitions that move to another process are told by one of the two.
+/// The partitions that a process has series of.
+fn shown(port: SocketAddr) -> BTreeSet<String> {
+    if std::net::TcpStream::connect(port).is_err() {
+        return BTreeSet::new();
+    }
+    let metrics = crate::ops::fetch(&port.to_string(), "/metrics");
+    let of = |name: &str| -> BTreeSet<String> {
+        let series = metrics.lines().filter_map(|line| line.strip_prefix(name)?.split(' ').next());
+        series.map(str::to_owned).collect()
+    };
+    let (ready, lag) = (of("tollgate_partition_ready{"), of("tollgate_partition_lag_records{"));
+    assert!(lag.is_subset(&ready), "{metrics}");
+    ready
+}
+
+/// The candidate's report follows the group: partitions that move to another process are told by one of the two. So do
+/// the series of partitions: those that went are gone.
 #[test]
 fn candidate_reports_of_two_processes_add_up_when_partitions_move() {
     let Some(brokers) = brokers() else { return };
@@ -130,23 +147,33 @@ fn candidate_reports_of_two_processes_add_up_when_partitions_move() {
         "[rules]\nformat = \"orders\"\n[format.orders]\nschema = \"stricter.json\"\nid = \"/id\"\n",
     );
     let config = |instance: &str| {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let report = orders.dir.path().join(format!("{instance}.ndjson"));
         let shadow = format!(
-            "[shadow]\nconfig = \"candidate.toml\"\nreport = {:?}\n[ops]\nlisten = \"off\"\n\
+            "[shadow]\nconfig = \"candidate.toml\"\nreport = {:?}\n[ops]\nlisten = \"{port}\"\n\
              [pipeline]\nbatch_records_max = 64\ninflight_records_max = 256\n",
             report.to_str().unwrap()
         );
-        (orders.config_with_rules(instance, "transaction_records_max = 100\n", &shadow), report)
+        (orders.config_with_rules(instance, "transaction_records_max = 100\n", &shadow), report, port)
     };
-    let ((one, first), (two, second)) = (config("one"), config("two"));
+    let ((one, first, left), (two, second, right)) = (config("one"), config("two"));
     // Every record would be refused by the candidate.
     let total = 24_000;
     orders.send(0..total, 60, None);
     let leaving = Filter::start(&one);
     wait_for("the first records", || orders.topics.committed() > 500);
+    assert_eq!(shown(left).len(), PARTITIONS as usize);
     let staying = Filter::start(&two);
+    wait_for("each to have some", || {
+        let (left, right) = (shown(left), shown(right));
+        !left.is_empty()
+            && !right.is_empty()
+            && left.is_disjoint(&right)
+            && left.len() + right.len() == PARTITIONS as usize
+    });
     wait_for("some more", || orders.topics.committed() > 12_000);
     leaving.stop();
+    wait_for("one to have all", || shown(right).len() == PARTITIONS as usize);
     orders.wait_committed(total as i64);
     staying.stop();
     let mut told: Vec<String> = [first, second]
