@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use tollgate::load::Stream;
 
 use crate::cli::{TempDir, tollgate};
+use crate::kafka::{Filter, PARTITIONS, brokers};
+use crate::survival::Orders;
 
 /// A collector that keeps the bodies of all requests, and answers as it is told.
 struct Collector {
@@ -245,6 +247,36 @@ fn one_span_for_each_batch_with_counts_and_times() {
     }
     let ids: std::collections::BTreeSet<_> = spans.iter().map(|span| span.ids.clone()).collect();
     assert_eq!(ids.len(), spans.len(), "each batch has a trace of its own");
+}
+
+/// On Kafka a span names topic and partition, and comes when the batch is committed, so that each record is in one.
+#[test]
+fn spans_of_a_topic_name_its_partitions() {
+    let Some(brokers) = brokers() else { return };
+    let orders = Orders::create(brokers, "traced");
+    let collector = Collector::start("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    let traces =
+        format!("[traces]\nendpoint = \"http://{}/v1/traces\"\n[ops]\nlisten = \"off\"\n", collector.address);
+    let config = orders.config_with_rules("one", "", &traces);
+    orders.send(0..2000, 0, None);
+    let filter = Filter::start(&config);
+    orders.wait_committed(2000);
+    filter.stop();
+    let mut records = BTreeMap::new();
+    for span in spans(&collector.bodies.lock().unwrap()) {
+        assert_eq!(span.name, "process traced");
+        assert_eq!(span.says["messaging.system"], "kafka");
+        assert_eq!(span.says["messaging.destination.name"], "traced");
+        let (first, last) = (span.number("tollgate.first") as u64, span.number("tollgate.last") as u64);
+        let of: &mut Vec<u64> =
+            records.entry(span.says["messaging.destination.partition.id"].clone()).or_default();
+        of.extend(first..=last);
+    }
+    assert_eq!(records.len(), PARTITIONS as usize, "{:?}", records.keys());
+    for (partition, mut offsets) in records {
+        offsets.sort_unstable();
+        assert_eq!(offsets, (0..2000 / PARTITIONS as u64).collect::<Vec<_>>(), "{partition}");
+    }
 }
 
 /// Silent, rude or gone: it costs spans, never records, and the end of the run waits a few seconds at most.
