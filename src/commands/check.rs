@@ -129,7 +129,7 @@ fn finding_text(number: usize, finding: &Finding) -> String {
 }
 
 /// Control characters and text that would run backwards must not reach a terminal.
-fn visible(text: &str) -> String {
+pub(super) fn visible(text: &str) -> String {
     let hidden = |c: char| {
         c.is_control()
             || matches!(c, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')

@@ -1,7 +1,6 @@
 //! What a run carries for whoever operates it: the ops port, reload by signal, candidate rules.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::thread::{self, JoinHandle};
@@ -73,7 +72,9 @@ pub(super) fn bind(args: &Run, config: &mut Config) -> Result<Option<Port>, Fail
 pub(super) struct Operated {
     pub(super) meters: Arc<Meters>,
     hub: Arc<Hub>,
-    report: Option<(PathBuf, JoinHandle<std::io::Result<()>>)>,
+    report: JoinHandle<std::io::Result<()>>,
+    /// Sends spans of batches.
+    spans: Option<JoinHandle<std::io::Result<()>>>,
 }
 
 impl Operated {
@@ -93,11 +94,13 @@ impl Operated {
             meters.sampler = Some(sampler);
             copies
         });
-        let changes = (!config.shadow.config.is_empty()).then(|| {
-            let (to, changes) = ShadowGroups::channel();
-            meters.shadow = Some(to);
-            changes
-        });
+        // Also without a candidate: a reload can bring one.
+        let (to, changes) = ShadowGroups::channel();
+        meters.shadow = Some(to);
+        #[cfg(feature = "otlp")]
+        let export = ops::otlp::Export::open(&config.traces.endpoint, &mut meters)
+            .context("`traces.endpoint`")
+            .map_err(usage)?;
         let meters = Arc::new(meters);
         let hub = Arc::new(Hub::new(Parts {
             meters: Arc::clone(&meters),
@@ -109,24 +112,26 @@ impl Operated {
             tapped_per_s,
             log_suppressed: &log::SUPPRESSED,
         }));
-        let mut report = None;
-        if let Some(changes) = changes {
-            let file = Some(PathBuf::from(&config.shadow.report)).filter(|file| !file.as_os_str().is_empty());
-            let (gathering, path) = (Arc::clone(&hub), file.clone().unwrap_or_default());
-            let gather = move || {
-                let gathered = gathering.gather_shadow(&changes, file.as_deref());
-                // The run goes on without the report, and fails because of it when it ends.
-                gathered.inspect_err(|error| tracing::error!("`shadow.report` cannot be written: {error}"))
-            };
-            report = Some((path, thread::Builder::new().name("shadow".into()).spawn(gather)?));
-        }
+        let gathering = Arc::clone(&hub);
+        // The run goes on without the report, and fails because of it when it ends.
+        let gather = move || gathering.gather_shadow(&changes);
+        let report = thread::Builder::new().name("shadow".into()).spawn(gather)?;
         if let (Some(port), Some(samples)) = (port, samples) {
             let (gathering, asking) = (Arc::clone(&hub), Arc::clone(&hub));
             thread::Builder::new().name("samples".into()).spawn(move || gathering.gather(&samples))?;
             thread::Builder::new().name("ends".into()).spawn(move || asking.ask_ends())?;
             port.serve(&hub)?;
         }
-        Ok(Self { meters, hub, report })
+        #[cfg(feature = "otlp")]
+        let spans = export
+            .map(|export| {
+                let asking = Arc::clone(&hub);
+                thread::Builder::new().name("spans".into()).spawn(move || export.run(&asking))
+            })
+            .transpose()?;
+        #[cfg(not(feature = "otlp"))]
+        let spans = None;
+        Ok(Self { meters, hub, report, spans })
     }
 
     /// A second is over.
@@ -137,8 +142,11 @@ impl Operated {
     /// The run has ended: closes the report of candidate rules.
     pub(super) fn finish(self) -> Result<(), Failure> {
         self.hub.end();
-        let Some((path, gathering)) = self.report else { return Ok(()) };
-        let ended = gathering.join().map_err(|_| anyhow!("the thread of the candidate's report panicked"))?;
-        Ok(ended.with_context(|| format!("`shadow.report`: {}", path.display()))?)
+        if let Some(spans) = self.spans {
+            spans.join().map_err(|_| anyhow!("the thread of the spans panicked"))??;
+        }
+        let ended =
+            self.report.join().map_err(|_| anyhow!("the thread of the candidate's report panicked"))?;
+        Ok(ended.context("`shadow.report`")?)
     }
 }

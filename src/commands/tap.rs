@@ -5,6 +5,7 @@ use std::io::Write as _;
 use anyhow::{Context as _, anyhow};
 use serde_json::Value;
 
+use super::check::visible;
 use super::{Ended, Failure, ops_client, usage};
 use crate::cli::Tap;
 use crate::verdict::Reason;
@@ -50,5 +51,23 @@ fn line(verdict: &Value) -> String {
     let word = if text(verdict, "verdict") == "accept" { "accept" } else { "REJECT" };
     let reason = text(verdict, "reason");
     let (format, at, src) = (text(verdict, "format"), text(verdict, "at"), text(verdict, "src"));
+    // A pointer holds names that a sender chose, a place the name of a file.
+    let (at, src) = (visible(at), visible(src));
     format!("{word}  {reason:<20} {format:<18} {src}  {at}").trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sender_cannot_write_to_the_terminal() {
+        let hostile = serde_json::json!({
+            "verdict": "reject", "reason": "unknown-field", "format": "agh", "src": "agents/0/7",
+            "at": "/a\u{1b}[2J\naccept  ok\u{202e}",
+        });
+        let line = line(&hostile);
+        assert!(!line.contains(|c: char| c.is_control() || c == '\u{202e}'), "{line:?}");
+        assert!(line.starts_with("REJECT") && line.contains("\\u001b[2J\\u000aaccept"), "{line:?}");
+    }
 }

@@ -365,6 +365,12 @@ sections! {
         /// Groups of rejects that are kept; then the one that was not seen for longest is given up.
         reject_groups_max: u32 = 200, "1 to 10000", |groups| (1..=10_000).contains(groups);
     }
+    /// Spans of batches, for a collector of traces. A build with the feature `otlp` can send them, others refuse the key.
+    traces Traces {
+        /// Where they go, by OTLP over HTTP, as in `http://127.0.0.1:4318/v1/traces`: one span for each batch that is
+        /// committed, with counts and the time in each stage. What a slow collector does not take is dropped. Empty: nowhere.
+        endpoint: String = String::new(), "a URL that begins with http://", |url: &String| url.is_empty() || url.starts_with("http://");
+    }
     /// Candidate rules that are tried beside the live ones, without any effect on outputs.
     shadow Shadow {
         /// A configuration, from the directory of this one; of it, what decides about records is used. Empty: none.

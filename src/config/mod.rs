@@ -34,7 +34,7 @@ pub use formats::{Agh, Alfred, Bluelabel, Custom, CustomKeys, Formats, Humaninlo
 pub use keys::{
     ClockChoice, Config, DeliveryChoice, Files, Kafka, Ledger, Limits, OPS_LISTEN, OnStateLoss, Ops,
     PartitionChoice, Pipeline, Profile, RejectHeaders, Rejected, Rules, SaslMechanism, SecurityProtocol,
-    Shadow, Window,
+    Shadow, Traces, Window,
 };
 pub use owned::OWNED;
 pub use peers::Peers;
@@ -101,6 +101,11 @@ impl Config {
                 pipeline.inflight_records_max.to_string(),
                 "at least `pipeline.batch_records_max`",
             );
+        }
+        if !cfg!(feature = "otlp") && !self.traces.endpoint.is_empty() {
+            let allowed =
+                "nothing, since this build has no traces; `cargo build --features otlp` makes one that has";
+            return wrong("traces.endpoint", format!("`{}`", self.traces.endpoint), allowed);
         }
         let kafka = &self.kafka;
         if !kafka.sasl_password.is_empty() && !kafka.sasl_password_file.is_empty() {

@@ -209,3 +209,18 @@ fn a_preset_comes_before_the_keys_beside_it() {
     let agh = parse("[format.agh]\ntrim_identifiers = false\npreset = \"agh-runtime\"\n").format.agh;
     assert!(!agh.trim_identifiers && agh.secret_scan);
 }
+
+/// A key without effect would be worse than an error.
+#[test]
+fn traces_need_a_build_that_has_them() {
+    let read = |url: &str| Config::parse("t.toml", &format!("[traces]\nendpoint = \"{url}\"\n"), &|_| None);
+    let asked = read("http://127.0.0.1:4318/v1/traces");
+    if cfg!(feature = "otlp") {
+        assert!(asked.is_ok());
+    } else {
+        let said = asked.unwrap_err().to_string();
+        assert!(said.contains("`traces.endpoint`") && said.contains("--features otlp"), "{said}");
+    }
+    let said = read("collector:4317").unwrap_err().to_string();
+    assert!(said.contains("`traces.endpoint`") && said.contains("http://"), "{said}");
+}

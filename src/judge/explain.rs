@@ -90,7 +90,9 @@ fn finding(format: Option<&Compiled>, failure: Failure, tape: Tape<'_>) -> Findi
     let node = tape.nodes().get(failure.at.0 as usize);
     let is_container = matches!(node, Some(Node::Object { .. } | Node::Array { .. }));
     let name = finding.at.rsplit('/').next().unwrap_or_default();
-    let hidden = hidden::hides(Some(format), &finding.at, name, is_container);
+    // A credential is none to show where it does not belong, either.
+    let hidden = hidden::hides(Some(format), &finding.at, name, is_container)
+        || hidden::looks_secret(explanation.found.trim_start_matches('"'));
     let found = if hidden { HIDDEN.to_owned() } else { explanation.found };
     if let Some(rule) = failure.op.rule().and_then(|number| format.rules().get(usize::from(number))) {
         finding.rule = Some((rule.name.to_owned(), rule.text.to_owned()));

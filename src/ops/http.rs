@@ -18,6 +18,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use serde_json::json;
 use subtle::ConstantTimeEq as _;
+use tokio::sync::Semaphore;
 use tokio_stream::wrappers::{BroadcastStream, WatchStream};
 use tokio_stream::{Stream, StreamExt as _};
 
@@ -38,8 +39,16 @@ const TAP_PER_S: u32 = 20;
 
 /// What handlers share.
 pub(super) struct Shared {
-    pub(super) hub: Arc<Hub>,
-    pub(super) token: Secret,
+    hub: Arc<Hub>,
+    token: Secret,
+    /// LIMIT: one reload by request at a time; each compiles all rules, beside the pipeline.
+    reloads: Arc<Semaphore>,
+}
+
+impl Shared {
+    pub(super) fn new(hub: &Arc<Hub>, token: Secret) -> Self {
+        Self { hub: Arc::clone(hub), token, reloads: Arc::new(Semaphore::new(1)) }
+    }
 }
 
 /// All routes.
@@ -185,9 +194,17 @@ async fn tap(State(shared): State<Arc<Shared>>, uri: Uri) -> Response {
 }
 
 async fn reload(State(shared): State<Arc<Shared>>) -> Response {
+    let Ok(permit) = Arc::clone(&shared.reloads).try_acquire_owned() else {
+        return (StatusCode::CONFLICT, "another reload is at work; ask again\n").into_response();
+    };
     let reloader = Arc::clone(&shared.hub.parts.reloader);
-    // Compiling takes a while, and the page should go on meanwhile.
-    let outcome = tokio::task::spawn_blocking(move || reloader.reload().map_err(|error| chain(&error))).await;
+    // Compiling takes a while, and the page should go on meanwhile; it ends even if nobody waits for it any more.
+    let outcome = tokio::task::spawn_blocking(move || {
+        let outcome = reloader.reload().map_err(|error| chain(&error));
+        drop(permit);
+        outcome
+    });
+    let outcome = outcome.await;
     match outcome {
         Ok(Ok(done)) => json_response(&json!({
             "before": done.before, "after": done.after, "edition": done.edition,

@@ -4,7 +4,7 @@
 //! is asked for; nothing here runs on the way of a record.
 
 use std::collections::VecDeque;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -163,12 +163,21 @@ impl Hub {
     /// The run has ended.
     pub fn end(&self) {
         self.running.store(false, Ordering::Release);
+        if let Some(shadow) = &self.parts.meters.shadow {
+            // Wakes whoever gathers; one who is busy looks by itself.
+            let _ = shadow.try_send(Vec::new());
+        }
+    }
+
+    /// Whether the run goes on.
+    pub(super) fn is_running(&self) -> bool {
+        self.running.load(Ordering::Acquire)
     }
 
     /// Whether traffic passes: not stopping, and Kafka has assigned partitions that are all restored.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.running.load(Ordering::Acquire)
+        self.is_running()
             && !self.parts.stop.is_asked()
             && self.parts.status.as_ref().is_none_or(|status| status.is_ready())
     }
@@ -177,7 +186,7 @@ impl Hub {
     #[must_use]
     pub fn state(&self) -> &'static str {
         match &self.parts.status {
-            _ if self.parts.stop.is_asked() || !self.running.load(Ordering::Acquire) => "stopping",
+            _ if self.parts.stop.is_asked() || !self.is_running() => "stopping",
             Some(status) if !status.is_ready() => "waiting",
             _ => "running",
         }
@@ -223,14 +232,11 @@ impl Hub {
     }
 
     /// Gathers what candidate rules would change until the run has ended.
-    pub fn gather_shadow(
-        &self,
-        changes: &Receiver<Vec<ShadowChange>>,
-        report: Option<&Path>,
-    ) -> std::io::Result<()> {
+    pub fn gather_shadow(&self, changes: &Receiver<Vec<ShadowChange>>) -> std::io::Result<()> {
         let parts = &self.parts;
-        let is_running = || self.running.load(Ordering::Acquire);
-        self.shadow.gather(changes, &parts.places, &parts.editions, report, is_running)
+        // A reload can bring a candidate, or another file.
+        let report = || PathBuf::from(&parts.reloader.config().shadow.report);
+        self.shadow.gather(changes, &parts.places, &parts.editions, report, || self.is_running())
     }
 
     /// Asks the brokers from time to time where partitions end, until the run has ended: while reading is stuck, no
@@ -238,7 +244,7 @@ impl Hub {
     pub fn ask_ends(&self) {
         let Some(status) = &self.parts.status else { return };
         let mut ask_at = Instant::now() + ENDS_EVERY;
-        while self.running.load(Ordering::Acquire) {
+        while self.is_running() {
             std::thread::sleep(Duration::from_millis(100));
             if Instant::now() >= ask_at {
                 status.ask_ends(ENDS_MAX, ENDS_WAIT);

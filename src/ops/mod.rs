@@ -9,12 +9,15 @@
 //! happens here, and nothing here runs on the way of a record.
 
 pub mod client;
+mod connections;
 pub mod dashboard;
 mod exposition;
 mod http;
 mod hub;
 mod latency;
 mod mask;
+#[cfg(feature = "otlp")]
+pub mod otlp;
 mod places;
 mod process;
 mod rejects;
@@ -112,13 +115,13 @@ impl Port {
             tracing::info!("ops port: http://{address}/");
         }
         self.listener.set_nonblocking(true)?;
-        let shared = Arc::new(http::Shared { hub: Arc::clone(hub), token: self.token });
+        let shared = Arc::new(http::Shared::new(hub, self.token));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
         let listener = self.listener;
         thread::Builder::new().name("ops".into()).spawn(move || {
             let served = runtime.block_on(async {
                 let listener = tokio::net::TcpListener::from_std(listener)?;
-                axum::serve(listener, http::router(shared)).await
+                axum::serve(connections::Limited::new(listener), http::router(shared)).await
             });
             if let Err(error) = served {
                 tracing::error!("the ops port has ended: {error}");

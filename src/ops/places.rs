@@ -15,15 +15,20 @@ impl Places {
     /// A partition's name: `topic/3`, or the path of a file.
     #[must_use]
     pub fn partition(&self, partition: Partition) -> String {
-        match self {
-            Self::Topics(topics) => {
-                let topic = topics.get((partition.0 >> 32) as usize).map_or("?", String::as_str);
-                format!("{topic}/{}", partition.0 & 0xFFFF_FFFF)
-            }
-            Self::Files(files) => {
-                files.get(partition.0 as usize).cloned().unwrap_or_else(|| partition.0.to_string())
-            }
+        match self.split(partition) {
+            (topic, Some(number)) => format!("{topic}/{number}"),
+            (file, None) => file.to_owned(),
         }
+    }
+
+    /// A partition's topic and number, or the path of a file.
+    #[must_use]
+    pub fn split(&self, partition: Partition) -> (&str, Option<u64>) {
+        let (names, index, number) = match self {
+            Self::Topics(topics) => (topics, partition.0 >> 32, Some(partition.0 & 0xFFFF_FFFF)),
+            Self::Files(files) => (files, partition.0, None),
+        };
+        (names.get(index as usize).map_or("?", String::as_str), number)
     }
 
     /// A record's name, as rejected records carry it: `topic/3/1042`, or `path:17`.

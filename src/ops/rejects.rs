@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::mask::{cut, mask};
 use super::places::Places;
 use crate::clock;
+use crate::formats::hidden::{HIDDEN, looks_secret};
 use crate::formats::labels::LabelKind;
 use crate::formats::{Compiled, Source};
 use crate::judge::{Explained, Input, Judge, Payload, explain};
@@ -142,5 +143,6 @@ fn sender_of(sample: &Sample, format: Option<&Compiled>) -> String {
     let value = sample.payload.as_deref().filter(|_| !pointer.is_empty());
     let value: Option<Value> = value.and_then(|payload| serde_json::from_slice(payload).ok());
     let sender = value.as_ref().and_then(|value| value.pointer(pointer)).and_then(Value::as_str);
-    sender.map_or_else(String::new, cut)
+    sender
+        .map_or_else(String::new, |sender| if looks_secret(sender) { HIDDEN.to_owned() } else { cut(sender) })
 }

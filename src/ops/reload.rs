@@ -227,6 +227,7 @@ fn waiting_for_restart(old: &Config, new: &Config) -> Vec<&'static str> {
         ("kafka", old.kafka != new.kafka),
         ("librdkafka", old.librdkafka != new.librdkafka),
         ("ops", old.ops != new.ops),
+        ("traces", old.traces != new.traces),
         ("ledger", old.ledger != new.ledger),
         ("window.memory_bytes_max", old.window.memory_bytes_max != new.window.memory_bytes_max),
     ];

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -23,8 +23,8 @@ use crate::verdict::Reason;
 const WAITING_MAX: usize = 64;
 /// LIMIT: groups that are kept; further causes are counted together.
 const GROUPS_MAX: usize = 500;
-/// How often a waiting thread looks whether the run has ended.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How often a waiting thread looks whether the run has ended, if nobody tells it.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// LIMIT: records that a group names.
 const EXAMPLES_MAX: usize = 5;
 
@@ -51,6 +51,56 @@ fn code(reason: Option<Reason>) -> &'static str {
     reason.map_or("ok", Reason::code)
 }
 
+/// The report's file; another one after a reload that names another.
+#[derive(Default)]
+struct Report {
+    path: PathBuf,
+    file: Option<BufWriter<File>>,
+    error: Option<std::io::Error>,
+}
+
+impl Report {
+    fn follow(&mut self, path: PathBuf) {
+        if self.path != path {
+            self.flush();
+            self.file = None;
+            self.path = path;
+            if !self.path.as_os_str().is_empty() {
+                let created = File::create(&self.path);
+                self.file = self.note(created).map(BufWriter::new);
+            }
+        }
+    }
+
+    fn write(&mut self, line: &Value) {
+        if let Some(file) = &mut self.file {
+            let written = writeln!(file, "{line}");
+            self.note(written);
+        }
+    }
+
+    fn flush(&mut self) {
+        if let Some(file) = &mut self.file {
+            let flushed = file.flush();
+            self.note(flushed);
+        }
+    }
+
+    /// Says what went wrong once, and writes no further.
+    fn note<T>(&mut self, outcome: std::io::Result<T>) -> Option<T> {
+        outcome
+            .map_err(|error| {
+                tracing::error!(
+                    "`shadow.report`: {}: {error}; it is written no further",
+                    self.path.display()
+                );
+                self.file = None;
+                self.error.get_or_insert(error);
+            })
+            .ok()
+    }
+}
+
 impl ShadowGroups {
     /// The way from the gate to whoever gathers.
     #[must_use]
@@ -58,42 +108,45 @@ impl ShadowGroups {
         bounded(WAITING_MAX)
     }
 
-    /// Gathers until the run has ended.
+    /// Gathers until the run has ended; `report` names the file that is wanted at the moment. A file that cannot be
+    /// written stops neither the run nor the counts; the first such error comes back at the end.
     pub fn gather(
         &self,
         from: &Receiver<Vec<ShadowChange>>,
         places: &Places,
         editions: &Editions,
-        report: Option<&Path>,
+        report: impl Fn() -> PathBuf,
         is_running: impl Fn() -> bool,
     ) -> std::io::Result<()> {
-        let mut file = report.map(File::create).transpose()?.map(BufWriter::new);
+        let mut file = Report::default();
+        file.follow(report());
         loop {
             let changes = match from.recv_timeout(LOOK_EVERY) {
                 Ok(changes) => changes,
                 Err(_) if is_running() => continue,
                 Err(_) => break,
             };
+            // Nothing to tell: somebody wants to know whether the run goes on.
+            if changes.is_empty() && !is_running() && from.is_empty() {
+                break;
+            }
+            file.follow(report());
             let rules = editions.current();
             for change in &changes {
                 let format = change.format.map_or("none", |format| rules.format_name(format));
                 let src = places.record(change.partition, change.place);
-                if let Some(file) = &mut file {
-                    let line = json!({
-                        "src": src, "format": format, "live": code(change.live),
-                        "candidate": code(change.candidate), "at": change.pointer,
-                    });
-                    writeln!(file, "{line}")?;
-                }
+                file.write(&json!({
+                    "src": src, "format": format, "live": code(change.live),
+                    "candidate": code(change.candidate), "at": change.pointer,
+                }));
                 self.add(change, format, src);
             }
-            if from.is_empty()
-                && let Some(file) = &mut file
-            {
-                file.flush()?;
+            if from.is_empty() {
+                file.flush();
             }
         }
-        file.map_or(Ok(()), |mut file| file.flush())
+        file.flush();
+        file.error.map_or(Ok(()), Err)
     }
 
     fn add(&self, change: &ShadowChange, format: &str, src: String) {

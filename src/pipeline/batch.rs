@@ -16,6 +16,7 @@ use super::budget::Permit;
 use super::edition::Edition;
 use super::kafka_ends::Flight;
 use super::shadow::Judged;
+use super::trace::Trace;
 
 /// A partition of the source: a Kafka partition or a file, numbered by the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -196,6 +197,8 @@ pub struct Batch {
     pub told: Option<Told>,
     /// What candidate rules decided, where some are tried.
     pub judged: Option<Box<Judged>>,
+    /// When each stage had it, where spans are wanted.
+    pub trace: Trace,
     /// The batch's share of the budget, given back when the batch is done.
     pub permit: Permit,
 }

@@ -53,24 +53,24 @@ pub(super) fn run(
     from_workers: &Receiver<Batch>,
     to_writer: &Sender<Batch>,
     heard: Heard<'_>,
-    (state, has_journal): (&mut State, bool),
+    (state, shadow, has_journal): (&mut State, &mut Shadow, bool),
     mut recorder: Recorder,
     meters: &Meters,
 ) -> Result<Tally, PipelineError> {
     let mut tally = Tally::default();
     let (mut order, mut editions) = (Order::default(), Followed::default());
-    let (mut shadow, mut allowance) = (Shadow::default(), Allowance::default());
+    let mut allowance = Allowance::default();
     loop {
         let received = select! {
             recv(from_workers) -> batch => batch,
             recv(heard.news) -> news => {
-                settle(news.ok(), state, &mut shadow, &mut order.turn);
+                settle(news.ok(), (state, shadow, &mut order.turn), meters);
                 continue;
             }
             recv(heard.restored) -> changes => {
-                hear(heard.news, state, &mut shadow, &mut order.turn);
+                hear(heard.news, (state, shadow, &mut order.turn), meters);
                 if let Ok(changes) = changes {
-                    restore(&changes, state, &mut shadow)?;
+                    restore(&changes, state, shadow)?;
                 }
                 continue;
             }
@@ -81,9 +81,9 @@ pub(super) fn run(
             order.next += 1;
             // State was restored before the first record of its partition was read, so it is here.
             for changes in heard.restored.try_iter() {
-                restore(&changes, state, &mut shadow)?;
+                restore(&changes, state, shadow)?;
             }
-            hear(heard.news, state, &mut shadow, &mut order.turn);
+            hear(heard.news, (state, shadow, &mut order.turn), meters);
             if batch.turn() < order.turn {
                 continue;
             }
@@ -93,18 +93,19 @@ pub(super) fn run(
                 Epoch::Newer => {
                     let from = batch.payloads.offsets().start;
                     state.reread(batch.partition.0, batch.epoch, from);
-                    shadow.each(|state| state.reread(batch.partition.0, batch.epoch, from));
+                    shadow.reread(batch.partition.0, batch.epoch, from, meters);
                 }
                 Epoch::Same => {}
             }
             let began = Instant::now();
-            editions.follow(&batch, state, &mut shadow, meters);
+            editions.follow(&batch, state, shadow, meters);
             let mut outcomes = std::mem::take(&mut batch.outcomes);
             decide(state, &batch, &mut outcomes, &batch.facts)?;
             batch.outcomes = outcomes;
             batch.told = has_journal.then(|| tell(&batch, state));
-            shadow.compare(&mut batch, meters);
+            shadow.compare(&mut batch);
             count(&batch, &mut tally, meters);
+            meters.spans.note(&mut batch);
             meters.note_state(state);
             let now = Instant::now();
             if let Some(sampler) = &meters.sampler {
@@ -121,25 +122,31 @@ pub(super) fn run(
     }
 }
 
+/// The live memory, the candidate's, and the turn.
+type Memory<'a> = (&'a mut State, &'a mut Shadow, &'a mut u32);
+
 /// Takes in all that became of earlier batches.
-pub(super) fn hear(news: &Receiver<News>, state: &mut State, shadow: &mut Shadow, turn: &mut u32) {
+pub(super) fn hear(news: &Receiver<News>, (state, shadow, turn): Memory<'_>, meters: &Meters) {
     for news in news.try_iter() {
-        settle(Some(news), state, shadow, turn);
+        settle(Some(news), (state, shadow, turn), meters);
     }
 }
 
-fn settle(news: Option<News>, state: &mut State, shadow: &mut Shadow, turn: &mut u32) {
+fn settle(news: Option<News>, (state, shadow, turn): Memory<'_>, meters: &Meters) {
     match news {
         Some(News::Committed(batch)) => {
             state.commit(batch);
-            shadow.each(|state| state.commit(batch));
+            shadow.commit(batch, meters);
         }
         Some(News::Aborted(new)) => {
             state.undo_all();
-            shadow.each(State::undo_all);
+            shadow.undo_all();
             *turn = new;
         }
-        Some(News::Left(partition)) => state.leave(partition),
+        Some(News::Left(partition)) => {
+            state.leave(partition);
+            shadow.each(|state| state.leave(partition));
+        }
         None => {}
     }
 }
@@ -184,11 +191,11 @@ fn epoch_of(epochs: &mut HashMap<Partition, u32>, partition: Partition, epoch: u
     }
 }
 
-/// Which edition of the rules each partition's last batch had.
+/// Which edition of the rules each partition's last batch had, and the place from which on it holds, if another held before.
 #[derive(Default)]
 struct Followed {
     newest: u64,
-    of_partition: HashMap<Partition, u64>,
+    of_partition: HashMap<Partition, (u64, Option<u64>)>,
 }
 
 impl Followed {
@@ -196,9 +203,8 @@ impl Followed {
     fn follow(&mut self, batch: &Batch, state: &mut State, shadow: &mut Shadow, meters: &Meters) {
         let edition: &Edition = &batch.rules;
         shadow.prepare(edition, state);
-        let before = self.of_partition.insert(batch.partition, edition.number);
-        if before.is_some_and(|before| before != edition.number) {
-            let (partition, place) = (batch.partition, batch.payloads.place(0));
+        let (partition, place) = (batch.partition, batch.payloads.place(0));
+        if self.is_change(partition, edition.number, place) {
             tracing::info!(rules = edition.hash(), partition = partition.0, place, "rules changed");
             let hash = edition.hash().to_owned();
             meters.note_change(RuleChange { edition: edition.number, hash, partition, place });
@@ -209,6 +215,19 @@ impl Followed {
                 state.adopt(settings.clone());
             }
         }
+    }
+}
+
+impl Followed {
+    /// Whether an edition holds from this place on, as far as is known now.
+    fn is_change(&mut self, partition: Partition, edition: u64, place: u64) -> bool {
+        let (known, from) = self.of_partition.entry(partition).or_insert((edition, None));
+        // What comes again after an abort is judged by the newest rules: then they hold from further back.
+        let is_change = *known != edition || from.is_some_and(|from| place < from);
+        if is_change {
+            (*known, *from) = (edition, Some(place));
+        }
+        is_change
     }
 }
 
@@ -262,4 +281,21 @@ fn count(batch: &Batch, tally: &mut Tally, meters: &Meters) {
     meters.add(batch.outcomes.len() as u64, tally.bytes - bytes, tally.rejected() - rejected);
     meters.unchecked.fetch_add(tally.unchecked - unchecked, Ordering::Relaxed);
     meters.warned.fetch_add(tally.warned - warned, Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_change_where_the_first_record_is_that_they_decide_about() {
+        let mut followed = Followed::default();
+        let mut at = |edition, place| followed.is_change(Partition(3), edition, place);
+        assert!(!at(0, 100) && !at(0, 50), "the first rules are no change");
+        assert!(at(1, 200), "new rules");
+        assert!(!at(1, 300) && !at(1, 200));
+        assert!(at(1, 150), "read again after an abort, with the new rules from here on");
+        assert!(!at(1, 160) && at(2, 400));
+        assert!(!followed.is_change(Partition(4), 2, 7), "a partition that was never judged otherwise");
+    }
 }

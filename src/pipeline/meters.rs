@@ -13,6 +13,7 @@ use crate::verdict::{FormatId, Reason, Verdict};
 use super::batch::Partition;
 use super::sample::Sampler;
 use super::shadow::ShadowSender;
+use super::trace::Spans;
 
 /// LIMIT: changes of the rule set that are kept, the newest ones.
 const CHANGES_MAX: usize = 1024;
@@ -60,6 +61,8 @@ pub struct Meters {
     pub sampler: Option<Sampler>,
     /// Gathers what candidate rules would change.
     pub shadow: Option<ShadowSender>,
+    /// Gathers spans of batches.
+    pub spans: Spans,
 }
 
 /// Levels of the window and the ledger.
@@ -100,6 +103,7 @@ impl Default for Meters {
             changes: Mutex::default(),
             sampler: None,
             shadow: None,
+            spans: Spans::default(),
         }
     }
 }
@@ -156,9 +160,10 @@ impl Meters {
         self.inflight_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// Notes where a partition's rules changed.
+    /// Notes where a partition's rules changed. The last note on the same edition and partition counts.
     pub(super) fn note_change(&self, change: RuleChange) {
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        changes.retain(|known| (known.edition, known.partition) != (change.edition, change.partition));
         if changes.len() == CHANGES_MAX {
             changes.remove(0);
         }
@@ -176,6 +181,21 @@ impl Meters {
 mod tests {
     use super::*;
     use crate::tape::NodeIndex;
+
+    #[test]
+    fn a_change_that_moves_back_is_noted_once() {
+        let meters = Meters::default();
+        let change = |edition, partition, place| RuleChange {
+            edition,
+            hash: "h".into(),
+            partition: Partition(partition),
+            place,
+        };
+        for (edition, partition, place) in [(1, 0, 50), (1, 1, 60), (1, 0, 40), (2, 0, 90)] {
+            meters.note_change(change(edition, partition, place));
+        }
+        assert_eq!(meters.changes(), [change(1, 1, 60), change(1, 0, 40), change(2, 0, 90)]);
+    }
 
     #[test]
     fn verdicts_are_counted_by_format_and_reason() {

@@ -25,6 +25,7 @@ mod stdin;
 pub mod stop;
 mod tally;
 mod threads;
+pub mod trace;
 mod worker;
 mod writer;
 
@@ -50,7 +51,6 @@ use threads::{join, stage, watch};
 
 /// LIMIT: batches that wait in front of each worker.
 const QUEUED_BATCHES_PER_WORKER: usize = 2;
-
 /// LIMIT: batches that wait for the writer, so that the gate can go on while a transaction commits.
 const QUEUED_BATCHES_FOR_WRITER: usize = 256;
 /// LIMIT: changes of restored state that wait for the gate.
@@ -132,9 +132,8 @@ pub fn run<S: Source, K: Sink>(
     let Setup { rules, state, pipeline, stop, meters } = setup;
     let cores = worker::cores(pipeline);
     let budget = Arc::new(Budget::new(pipeline.inflight_records_max, pipeline.inflight_bytes_max));
-    let mut collector = Collector::default();
-    let mut given_up = 0;
-    let started = Instant::now();
+    let (mut collector, started) = (Collector::default(), Instant::now());
+    let (mut given_up, mut shadow) = (0, shadow::Shadow::default());
 
     // LIMIT: one number for each batch that the budget lets be in flight.
     let (to_news, news) = unbounded();
@@ -143,7 +142,7 @@ pub fn run<S: Source, K: Sink>(
     sink.attach(&to_news);
     let (has_journal, label_seed) = (sink.keeps_journal(), sink.label_seed());
     let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-    let seen = &mut *state;
+    let (seen, tried) = (&mut *state, &mut shadow);
     let budget = &budget;
     let outcome = thread::scope(|scope| {
         let (to_workers, from_reader) = bounded(cores.len() * QUEUED_BATCHES_PER_WORKER);
@@ -168,11 +167,12 @@ pub fn run<S: Source, K: Sink>(
         drop((from_reader, to_gate));
         let recorder = collector.recorder();
         let gate = stage(scope, stop, "gate", move || {
-            gate::run(&from_workers, &to_writer, heard, (seen, has_journal), recorder, meters)
+            gate::run(&from_workers, &to_writer, heard, (seen, tried, has_journal), recorder, meters)
         });
         let recorder = collector.recorder();
-        let writer =
-            stage(scope, stop, "writer", move || Ok(writer::run(sink, &from_gate, to_news, recorder, stop)?));
+        let writer = stage(scope, stop, "writer", move || {
+            Ok(writer::run(sink, &from_gate, to_news, (recorder, meters), stop)?)
+        });
 
         let tick = || {
             meters.note_inflight(budget.used());
@@ -186,7 +186,7 @@ pub fn run<S: Source, K: Sink>(
         join(gate).and_then(|tally| first_error.map_or(Ok(tally), Err))
     });
     each_interval(&collector.interval());
-    gate::hear(&news, &mut state, &mut shadow::Shadow::default(), &mut 0);
+    gate::hear(&news, (&mut state, &mut shadow, &mut 0), meters);
     let tally = outcome?;
     if stop.is_abandoned() {
         return Err(PipelineError::Deadline { records: given_up, deadline_ms: pipeline.stop_deadline_ms });

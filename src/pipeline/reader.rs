@@ -13,6 +13,7 @@ use super::budget::{Budget, Permit};
 use super::edition::Editions;
 use super::news::Restored;
 use super::stop::Stop;
+use super::trace::Trace;
 
 /// How long the reader waits for room before it lets the source know.
 const STALL_CHECK: Duration = Duration::from_secs(1);
@@ -110,6 +111,7 @@ pub(super) fn run<S: Source>(
             pointers: Vec::new(),
             told: None,
             judged: None,
+            trace: Trace::begin(read_at),
             permit,
         };
         number += 1;

@@ -2,8 +2,10 @@
 //! at the gate.
 //!
 //! They decide nothing: outputs, window and ledger of the live rules are untouched. Without a candidate, a batch
-//! carries an empty option and no more. Which records would change is told completely, so the list is waited for.
+//! carries an empty option and no more. Which records would change is told completely and once, so the list is waited for,
+//! and a batch's part of it is kept until the batch is committed: one that comes again is compared again.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -11,7 +13,7 @@ use crossbeam::channel::Sender;
 
 use crate::formats::Facts;
 use crate::judge::{Input, Judge, NoWatch};
-use crate::state::State;
+use crate::state::{Origin, State};
 use crate::verdict::{FormatId, Reason};
 
 use super::batch::{Batch, Outcome, Partition};
@@ -76,11 +78,21 @@ impl SecondJudge {
     }
 }
 
+/// What was compared of a batch that is not committed yet.
+struct Compared {
+    batch: u64,
+    origin: Origin,
+    records: u64,
+    changes: Vec<ShadowChange>,
+}
+
 /// The gate's side: the candidate's own memory.
 #[derive(Default)]
 pub(super) struct Shadow {
     state: Option<State>,
     edition: u64,
+    /// In the reader's order. LIMIT: as many as there are open batches.
+    compared: VecDeque<Compared>,
 }
 
 impl Shadow {
@@ -105,7 +117,7 @@ impl Shadow {
     }
 
     /// Compares a batch that both have decided about.
-    pub(super) fn compare(&mut self, batch: &mut Batch, meters: &Meters) {
+    pub(super) fn compare(&mut self, batch: &mut Batch) {
         let (Some(state), Some(mut judged)) = (&mut self.state, batch.judged.take()) else { return };
         if decide(state, batch, &mut judged.outcomes, &judged.facts).is_err() {
             tracing::warn!("the candidate's window is full: it is compared no further");
@@ -131,11 +143,35 @@ impl Shadow {
                 pointer: String::from_utf8_lossy(pointer).into_owned(),
             });
         }
-        meters.shadow_records.fetch_add(batch.outcomes.len() as u64, Ordering::Relaxed);
-        if let Some(to) = meters.shadow.as_ref().filter(|_| !changes.is_empty()) {
-            // Whoever gathers them may have ended before the run.
-            let _ = to.send(changes);
+        let origin =
+            Origin { partition: batch.partition.0, epoch: batch.epoch, offsets: batch.payloads.offsets() };
+        let records = batch.outcomes.len() as u64;
+        self.compared.push_back(Compared { batch: batch.number, origin, records, changes });
+    }
+
+    /// A batch is committed: what the candidate would change of it is told.
+    pub(super) fn commit(&mut self, batch: u64, meters: &Meters) {
+        self.each(|state| state.commit(batch));
+        if let Some(at) = self.compared.iter().position(|compared| compared.batch == batch) {
+            tell(self.compared.remove(at), meters);
         }
+    }
+
+    /// Everything that is not committed will come again.
+    pub(super) fn undo_all(&mut self) {
+        self.each(State::undo_all);
+        self.compared.clear();
+    }
+
+    /// A partition is read anew from `offset` on: what ends before is committed, the rest of it comes again.
+    pub(super) fn reread(&mut self, partition: u64, epoch: u32, offset: i64, meters: &Meters) {
+        self.each(|state| state.reread(partition, epoch, offset));
+        let earlier = |it: &Compared| it.origin.partition == partition && it.origin.epoch < epoch;
+        let done = |it: &Compared| earlier(it) && it.origin.offsets.end <= offset;
+        while let Some(at) = self.compared.iter().position(done) {
+            tell(self.compared.remove(at), meters);
+        }
+        self.compared.retain(|it| !earlier(it));
     }
 
     /// Does to the candidate's memory what was done to the live one.
@@ -143,6 +179,16 @@ impl Shadow {
         if let Some(state) = &mut self.state {
             change(state);
         }
+    }
+}
+
+/// Tells what the candidate would change of a batch that is committed.
+fn tell(compared: Option<Compared>, meters: &Meters) {
+    let Some(Compared { records, changes, .. }) = compared else { return };
+    meters.shadow_records.fetch_add(records, Ordering::Relaxed);
+    if let Some(to) = meters.shadow.as_ref().filter(|_| !changes.is_empty()) {
+        // Whoever gathers them may have ended before the run.
+        let _ = to.send(changes);
     }
 }
 

@@ -67,6 +67,7 @@ pub(super) fn run(
         SecondJudge::run(&mut second, &mut batch);
         let now = Instant::now();
         batch.since = now;
+        batch.trace.judged(started, now);
         recorder.tick(now);
         if to_gate.send(batch).is_err() {
             break;

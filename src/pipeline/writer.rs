@@ -7,8 +7,10 @@ use crossbeam::channel::{Receiver, RecvTimeoutError, Sender};
 use crate::histograms::{Recorder, Stage};
 
 use super::batch::Batch;
+use super::meters::Meters;
 use super::news::News;
 use super::stop::Stop;
+use super::trace::Trace;
 
 /// A sink that failed; what was committed before stays.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +36,8 @@ pub struct Receipt {
     pub gated_at: Instant,
     /// When the sink had them for good.
     pub written_at: Instant,
+    /// When each stage had them, where spans are wanted.
+    pub trace: Trace,
 }
 
 impl Receipt {
@@ -46,6 +50,7 @@ impl Receipt {
             read_at: batch.read_at,
             gated_at: batch.since,
             written_at: Instant::now(),
+            trace: batch.trace,
         }
     }
 }
@@ -83,7 +88,7 @@ pub(super) fn run<K: Sink>(
     mut sink: K,
     from_gate: &Receiver<Batch>,
     news: &Sender<News>,
-    mut recorder: Recorder,
+    (mut recorder, meters): (Recorder, &Meters),
     stop: &Stop,
 ) -> Result<(), SinkError> {
     let mut receipts = Vec::new();
@@ -95,20 +100,21 @@ pub(super) fn run<K: Sink>(
             Err(RecvTimeoutError::Disconnected) => break,
         }
         sink.tend(stop, &mut receipts)?;
-        record(&mut receipts, news, &mut recorder);
+        record(&mut receipts, news, &mut recorder, meters);
     }
     if !stop.is_abandoned() {
         sink.finish(stop, &mut receipts)?;
-        record(&mut receipts, news, &mut recorder);
+        record(&mut receipts, news, &mut recorder, meters);
     }
     Ok(())
 }
 
-fn record(receipts: &mut Vec<Receipt>, news: &Sender<News>, recorder: &mut Recorder) {
+fn record(receipts: &mut Vec<Receipt>, news: &Sender<News>, recorder: &mut Recorder, meters: &Meters) {
     let now = Instant::now();
     for receipt in receipts.drain(..) {
         // A gate that has ended needs no word; the run takes the last ones itself.
         let _ = news.send(News::Committed(receipt.batch));
+        meters.spans.tell(&receipt, now);
         recorder.record(Stage::Write, receipt.written_at - receipt.gated_at, receipt.records);
         recorder.record(Stage::EndToEnd, now - receipt.read_at, receipt.records);
     }

@@ -10,7 +10,9 @@
 mod audit;
 mod audit_topic;
 mod bench_kafka;
+mod blocked;
 mod browser;
+mod candidate;
 mod cases;
 mod causes;
 mod changes;
@@ -23,6 +25,8 @@ mod injected;
 mod kafka;
 mod mutations;
 mod ops;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod own_formats;
 mod pages;
 mod pipeline;

@@ -448,6 +448,41 @@ fn candidate_rules_are_grouped_by_cause() {
     assert_eq!(summary["accepted"], 500);
 }
 
+/// A candidate that a reload brings is compared and reported as one that was there from the start, and goes as it came.
+#[test]
+fn a_reload_brings_a_candidate_and_takes_it_away() {
+    let dir = TempDir::new("ops-shadow-reload");
+    let mut daemon = Daemon::start(&dir, RECORD_CLOCK);
+    dir.write("candidate.toml", format!("{RECORD_CLOCK}[limits]\npayload_bytes_max = 10\n"));
+    let (lines, _) = stream(16, 0, 900);
+    let all: Vec<&[u8]> = lines.split_inclusive(|byte| *byte == b'\n').collect();
+    let report = dir.path().join("changes.ndjson");
+    let with = format!(
+        "{RECORD_CLOCK}[shadow]\nconfig = \"candidate.toml\"\nreport = {:?}\n",
+        report.to_str().unwrap()
+    );
+    for (round, config) in [None, Some(with.as_str()), Some(RECORD_CLOCK)].into_iter().enumerate() {
+        if let Some(config) = config {
+            dir.write("tollgate.toml", config);
+            assert_eq!(daemon.ask("POST", "/reload", "").0, 200);
+        }
+        daemon.feed(&all[round * 300..(round + 1) * 300].concat());
+        daemon.wait_until("they are counted", |daemon| daemon.records() >= (round as f64 + 1.0) * 300.0);
+    }
+    daemon.wait_until("the changes are counted", |daemon| {
+        daemon.metric("tollgate_shadow_changes_total{live=\"ok\",candidate=\"too-big\"}") >= 300.0
+    });
+    let shadow: Value = serde_json::from_str(&daemon.get("/shadow")).unwrap();
+    let count: u64 =
+        shadow["groups"].as_array().unwrap().iter().map(|group| group["count"].as_u64().unwrap()).sum();
+    assert_eq!((count, &shadow["candidate"]), (300, &Value::Null), "{shadow}");
+    daemon.finish();
+    let told = fs::read_to_string(&report).unwrap();
+    let places: Vec<_> =
+        told.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["src"].clone()).collect();
+    assert_eq!(places, (301..=600).map(|line| Value::from(format!("-:{line}"))).collect::<Vec<_>>());
+}
+
 #[test]
 fn top_and_tap_show_a_running_filter() {
     let dir = TempDir::new("ops-top");
@@ -628,4 +663,133 @@ fn completions_and_manual_pages_name_every_verb() {
         let page = fs::read_to_string(dir.path().join(format!("tollgate-{verb}.1"))).unwrap();
         assert!(page.contains(".TH"), "{verb}");
     }
+}
+
+/// Connections that ask nothing, or byte by byte, take a bounded number of files, are closed in the end, and cost the run
+/// nothing.
+#[test]
+fn strangers_at_the_port_cost_a_bounded_number_of_connections() {
+    let dir = TempDir::new("ops-strangers");
+    let mut daemon = Daemon::start(&dir, RECORD_CLOCK);
+    let files = |daemon: &Daemon| fs::read_dir(format!("/proc/{}/fd", daemon.child.id())).unwrap().count();
+    let before = files(&daemon);
+    let mut strangers: Vec<_> = (0..300).map(|_| TcpStream::connect(&daemon.address).unwrap()).collect();
+    for (number, stranger) in strangers.iter_mut().enumerate() {
+        let says = [
+            &b""[..],
+            b"GET /metrics HTT",
+            b"\x16\x03\x01\x02\x00\x01\x00\x01",
+            b"POST /reload HTTP/1.1\r\nX: ",
+        ];
+        stranger.write_all(says[number % says.len()]).unwrap();
+    }
+    daemon.feed(&stream(15, 100, 2000).0);
+    let until = Instant::now() + WAIT;
+    let answered = loop {
+        let open = files(&daemon) - before;
+        assert!(open <= 140, "{open} connections");
+        // Some of them never stop talking, and never get to the point.
+        for stranger in strangers.iter_mut().step_by(3) {
+            let _ = stranger.write_all(b"a");
+        }
+        let mut asks = TcpStream::connect(&daemon.address).unwrap();
+        asks.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+        asks.write_all(b"GET /healthz HTTP/1.0\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        if asks.read_to_string(&mut answer).is_ok() && answer.ends_with("ok\n") {
+            break true;
+        }
+        if Instant::now() > until {
+            break false;
+        }
+        strangers.push(asks);
+    };
+    assert!(answered, "the port answers again although nobody has left");
+    drop(strangers);
+    daemon.wait_until("all records passed meanwhile", |daemon| daemon.records() >= 2000.0);
+    let (summary, _) = daemon.finish();
+    assert_eq!(summary["records"], 2000);
+}
+
+/// Requests that no client of good faith makes: each gets an answer or a closed connection, and the port lives on.
+#[test]
+fn hostile_requests_get_an_answer_and_no_more() {
+    let dir = TempDir::new("ops-hostile");
+    let daemon = Daemon::start(&dir, &format!("{RECORD_CLOCK}[ops]\ntoken = \"t0ken-of-the-port\"\n"));
+    let long = "a".repeat(200_000);
+    let many = "X: y\r\n".repeat(500);
+    let host = format!("Host: {}\r\n", daemon.address);
+    let bearer = "Authorization: Bearer t0ken-of-the-port\r\n";
+    let requests = [
+        format!("GET /{long} HTTP/1.1\r\n{host}\r\n"),
+        format!("GET /metrics HTTP/1.1\r\n{host}X: {long}\r\n\r\n"),
+        format!("GET /metrics HTTP/1.1\r\n{host}{many}\r\n"),
+        format!("GET /../../etc/passwd HTTP/1.1\r\n{host}{bearer}\r\n"),
+        format!("GET /%2e%2e/%00 HTTP/1.1\r\n{host}{bearer}\r\n"),
+        format!("POST /reload HTTP/1.1\r\n{host}Content-Length: 99999999999\r\n\r\n"),
+        format!(
+            "POST /reload HTTP/1.1\r\n{host}Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\nzz\r\n"
+        ),
+        format!("GET /metrics HTTP/1.1\r\n{host}Authorization: Bearer \u{1}\r\n\r\n"),
+        format!("GET /metrics HTTP/1.1\r\n{host}Authorization: bearer t0ken-of-the-port \r\n\r\n"),
+        format!("GET /tap?per_s=99999999999 HTTP/1.1\r\n{host}{bearer}Connection: close\r\n\r\n"),
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_owned(),
+        "\0\0\0\0\r\n\r\n".to_owned(),
+    ];
+    for request in &requests {
+        let mut stream = TcpStream::connect(&daemon.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+        let _ = stream.write_all(request.as_bytes());
+        let mut answer = [0; 64];
+        let read = stream.read(&mut answer).unwrap_or(0);
+        let answer = String::from_utf8_lossy(&answer[..read]).into_owned();
+        assert!(!answer.contains(" 200 "), "{}: {answer}", &request[..request.len().min(80)]);
+        assert_eq!(daemon.ask("GET", "/healthz", "").0, 200, "after {}", &request[..request.len().min(80)]);
+    }
+    assert_eq!(daemon.ask("GET", "/metrics", bearer).0, 200);
+    assert!(!daemon.log.lock().unwrap().contains("panicked"), "{}", daemon.log.lock().unwrap());
+}
+
+/// A credential where none belongs: as sender, as an id, as a name. It is shown to nobody who looks at rejects.
+#[test]
+fn rejects_show_no_credential_wherever_it_stands() {
+    let dir = TempDir::new("ops-credentials");
+    let mut daemon = Daemon::start(&dir, &format!("{RECORD_CLOCK}[ops]\nrejects_per_s = 10000\n"));
+    let secret = "sk-MARK0123456789";
+    let records = [
+        format!(
+            r#"{{"protocol":"agh-network/v0","id":"1","kind":"say","from":"{secret}","proof":"{secret}"}}"#
+        ),
+        format!(
+            r#"{{"protocol":"agh-network/v0","id":"{secret}","kind":"{secret}","from":"a","body":{{"x":"{secret}"}}}}"#
+        ),
+        format!(
+            r#"{{"envelope":{{"security":{{"auth_token":["{secret}"]}}}},"message":{{"intent":"{secret}"}}}}"#
+        ),
+        format!(r#"{{"note":"{secret}"}}"#),
+    ];
+    daemon.feed((records.join("\n") + "\n").as_bytes());
+    daemon.wait_until("they are sampled", |daemon| {
+        let rejects: Value = serde_json::from_str(&daemon.get("/rejects")).unwrap();
+        rejects["groups"].as_array().unwrap().len() >= records.len()
+    });
+    for path in ["/rejects", "/now", "/metrics", "/config"] {
+        let shown = daemon.get(path);
+        assert!(!shown.contains("MARK"), "{path}: {shown}");
+    }
+    assert!(!daemon.log.lock().unwrap().contains("MARK"));
+}
+
+/// Compiling rules takes a core: of many reloads at once, one works, and the others are told.
+#[test]
+fn many_reloads_at_once_are_one() {
+    let dir = TempDir::new("ops-reloads");
+    let daemon = Daemon::start(&dir, RECORD_CLOCK);
+    let codes: Vec<u16> = std::thread::scope(|scope| {
+        let asked: Vec<_> = (0..40).map(|_| scope.spawn(|| daemon.ask("POST", "/reload", "").0)).collect();
+        asked.into_iter().map(|asked| asked.join().unwrap()).collect()
+    });
+    assert!(codes.contains(&200) && codes.contains(&409), "{codes:?}");
+    assert!(codes.iter().all(|code| [200, 409].contains(code)), "{codes:?}");
+    assert_eq!(daemon.ask("POST", "/reload", "").0, 200, "and then the next");
 }

@@ -17,24 +17,24 @@ use crate::kafka::{Filter, PARTITIONS, Topics, WAIT, block_on, brokers, wait_for
 const SCHEMA: &str = r#"{"type":"object","required":["id"],"properties":{"id":{"type":"integer"}}}"#;
 
 /// Topics whose records are plain numbered envelopes.
-struct Orders {
-    topics: Topics,
-    dir: TempDir,
+pub(crate) struct Orders {
+    pub(crate) topics: Topics,
+    pub(crate) dir: TempDir,
     sent: std::cell::Cell<u64>,
 }
 
 impl Orders {
-    fn create(brokers: &'static str, input: &str) -> Self {
+    pub(crate) fn create(brokers: &'static str, input: &str) -> Self {
         let (topics, dir) = (Topics::create(brokers, input), TempDir::new(input));
         dir.write("orders.json", SCHEMA);
         Self { topics, dir, sent: std::cell::Cell::default() }
     }
 
-    fn config(&self, instance: &str, more: &str) -> String {
+    pub(crate) fn config(&self, instance: &str, more: &str) -> String {
         self.config_with_rules(instance, more, "")
     }
 
-    fn config_with_rules(&self, instance: &str, more: &str, rules: &str) -> String {
+    pub(crate) fn config_with_rules(&self, instance: &str, more: &str, rules: &str) -> String {
         let text = format!(
             "[kafka]\nbrokers = \"{}\"\ngroup = \"{}\"\ntopics = [\"{}\"]\nstart = \"beginning\"\n\
              instance = \"{instance}\"\nsession_timeout_ms = 6000\n{more}[rules]\nformat = \"orders\"\n{rules}\
@@ -47,7 +47,7 @@ impl Orders {
     }
 
     /// Sends envelopes with these ids, each to the partition of its id; `pad` makes them long.
-    fn send(&self, ids: impl IntoIterator<Item = u64>, pad: usize, time_ms: Option<i64>) {
+    pub(crate) fn send(&self, ids: impl IntoIterator<Item = u64>, pad: usize, time_ms: Option<i64>) {
         let producer: BaseProducer = (self.topics.client())
             .set("message.max.bytes", "4000000")
             .set("enable.idempotence", "true")
@@ -66,7 +66,7 @@ impl Orders {
     }
 
     /// How many records are in accepted, and the reasons of those in rejected, each with its number.
-    fn outcome(&self) -> (Vec<u64>, Vec<(u64, String)>) {
+    pub(crate) fn outcome(&self) -> (Vec<u64>, Vec<(u64, String)>) {
         let mut accepted: Vec<_> = self
             .topics
             .read(&self.topics.accepted())
@@ -86,7 +86,7 @@ impl Orders {
         (accepted, rejected)
     }
 
-    fn wait_committed(&self, records: i64) {
+    pub(crate) fn wait_committed(&self, records: i64) {
         wait_for("the records to be committed", || self.topics.committed() >= records);
     }
 

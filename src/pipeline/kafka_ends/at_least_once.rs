@@ -233,6 +233,7 @@ impl AtLeastOnce {
             }
         }
         Vitals::count(&self.progress.vitals.rebuilds);
+        Vitals::count(&self.progress.status.rebuilds);
         self.outputs.renew()?;
         self.deliveries.clear();
         self.flying.clear();
@@ -273,7 +274,9 @@ impl Sink for AtLeastOnce {
     }
 
     fn write(&mut self, batch: Batch, stop: &Stop, _: &mut Vec<Receipt>) -> Result<(), SinkError> {
-        let Batch { number, payloads, outcomes, pointers, rules, permit, read_at, since, told, .. } = batch;
+        let Batch {
+            number, payloads, outcomes, pointers, rules, permit, read_at, since, told, trace, ..
+        } = batch;
         let Payloads::Messages { messages, flight } = payloads else {
             unreachable!("Kafka is read as messages")
         };
@@ -299,6 +302,7 @@ impl Sink for AtLeastOnce {
                 read_at,
                 gated_at: since,
                 written_at: since,
+                trace,
             },
         };
         self.next_tag += 1;

@@ -26,8 +26,10 @@ const READ_WAIT: Duration = Duration::from_millis(100);
 /// LIMIT: bytes that one read gathers; a batch is cut there.
 const READ_BYTES_MAX: usize = 4 << 20;
 /// A stall that lasts so long is no short one: partitions are paused, which throws away what was fetched ahead, so that
-/// the consumer can go on polling and keeps them. Far below `max.poll.interval.ms`.
+/// the consumer can go on polling and keeps them. Far below `max.poll.interval.ms`, also where that was set.
 const PAUSE_AFTER: Duration = Duration::from_secs(10);
+/// The part of a `max.poll.interval.ms` after which partitions are paused at the latest.
+const PAUSE_PART: u32 = 3;
 
 /// The source.
 pub struct KafkaSource {
@@ -47,6 +49,7 @@ pub struct KafkaSource {
     version: u64,
     turn: u32,
     is_paused: bool,
+    pause_after: Duration,
     /// Where the run ends, if it does.
     bounded: Option<Bounded>,
     is_over: bool,
@@ -74,6 +77,7 @@ impl KafkaSource {
             version: 0,
             turn: 0,
             is_paused: false,
+            pause_after: pause_after(config),
             bounded,
             is_over: false,
         }
@@ -174,11 +178,11 @@ impl Source for KafkaSource {
     }
 
     fn stalled(&mut self, since: Instant) -> Result<(), SourceError> {
-        if since.elapsed() < PAUSE_AFTER {
+        if since.elapsed() < self.pause_after {
             return Ok(());
         }
         if !self.is_paused {
-            tracing::warn!("the outputs take nothing for {} s; reading is paused", PAUSE_AFTER.as_secs());
+            tracing::warn!("the outputs take nothing for {} s; reading is paused", since.elapsed().as_secs());
         }
         // Also what was assigned meanwhile, or records would pile up here.
         if !self.is_paused || !self.pending.is_empty() {
@@ -190,5 +194,26 @@ impl Source for KafkaSource {
             self.is_paused = true;
         }
         Ok(self.fill(Duration::ZERO)?)
+    }
+}
+
+/// When a stall is a long one.
+fn pause_after(config: &Config) -> Duration {
+    let interval_ms = config.librdkafka.get("max.poll.interval.ms").and_then(|ms| ms.parse().ok());
+    interval_ms.map_or(PAUSE_AFTER, |ms| PAUSE_AFTER.min(Duration::from_millis(ms) / PAUSE_PART))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_stall_is_shorter_than_what_the_group_allows() {
+        let mut config = Config::default();
+        assert_eq!(pause_after(&config), PAUSE_AFTER);
+        for (ms, expected) in [("6000", Duration::from_secs(2)), ("300000", PAUSE_AFTER)] {
+            config.librdkafka.insert("max.poll.interval.ms".into(), ms.into());
+            assert_eq!(pause_after(&config), expected);
+        }
     }
 }

@@ -139,7 +139,9 @@ impl ExactlyOnce {
 
     /// Puts a batch into the transaction. What goes wrong is noted, and the transaction aborted later.
     fn put(&mut self, batch: Batch, stop: &Stop) -> Result<(), SinkError> {
-        let Batch { number, payloads, outcomes, pointers, rules, permit, read_at, since, told, .. } = batch;
+        let Batch {
+            number, payloads, outcomes, pointers, rules, permit, read_at, since, told, trace, ..
+        } = batch;
         let Payloads::Messages { messages, flight } = payloads else {
             unreachable!("Kafka is read as messages")
         };
@@ -152,7 +154,7 @@ impl ExactlyOnce {
         open.records += records;
         open.partitions.insert(key, flight.epoch());
         open.batches.push(Written {
-            receipt: Receipt { batch: number, records, read_at, gated_at: since, written_at: since },
+            receipt: Receipt { batch: number, records, read_at, gated_at: since, written_at: since, trace },
             outstanding: messages.len(),
             permit: Some(permit),
             key,
