@@ -229,11 +229,13 @@ fn check_feature<O: Observer>(record: &Record<'_>, report: &mut Report<'_, O>) -
     match record.value(at) {
         Some(Node::Static(StaticNode::Null)) => report.demand(FEATURE_NULL, scaffolds, at),
         Some(Node::String(feature)) => {
-            // Other control characters than NUL are tolerated here: known producers leave a line break at the end.
-            let is_segment = !matches!(feature, "" | "." | "..")
-                && !feature.starts_with('~')
-                && !feature.contains(['/', '\\', '\0', ':'])
-                && !feature.eq_ignore_ascii_case(".git");
+            // Known producers leave a line break at the end, the one control character that is tolerated.
+            let segment = feature.strip_suffix('\n').unwrap_or(feature);
+            let is_segment = !matches!(segment, "" | "." | "..")
+                && !segment.starts_with('~')
+                && !segment.contains(['/', '\\', ':'])
+                && !segment.contains(char::is_control)
+                && !segment.eq_ignore_ascii_case(".git");
             report.demand(FEATURE_SEGMENT, is_segment, at)?;
             report.demand(FEATURE_SCAFFOLD, !scaffolds, at)
         }

@@ -205,7 +205,7 @@ fn numbered_members(tape: Tape<'_>) -> impl Iterator<Item = (&str, &Node<'_>, us
     })
 }
 
-/// Decodes a part and hands its tape to `read`, if it is an object without duplicate names.
+/// Decodes a part and hands its tape to `read`, if it is an object without duplicate names and numbers beyond a double.
 fn with_object<R>(
     part: &str,
     workshop: &mut Workshop,
@@ -216,7 +216,7 @@ fn with_object<R>(
     parser.parse(decoded, |tape| {
         let tape = tape.map_err(|_| JwtError::Malformed)?;
         let is_object = matches!(tape.nodes().first(), Some(Node::Object { .. }));
-        if !is_object || first_duplicate(tape, duplicates).is_some() {
+        if !is_object || first_duplicate(tape, duplicates).is_some() || tape.first_overflow().is_some() {
             return Err(JwtError::Malformed);
         }
         Ok(read(tape))
