@@ -3,6 +3,7 @@
 //! Inputs and outputs are two formats of one family. Neither has an id, a time or a signature: what repeats is told by
 //! content, under the record's key.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
@@ -110,9 +111,9 @@ impl BuiltIn for Input {
     fn check<O: Observer>(&self, record: &Record<'_>, report: &mut Report<'_, O>) -> ControlFlow<()> {
         check_feature(record, report)?;
         let cap = record.text(WORKFLOW).and_then(|workflow| self.max_iteration.get(workflow));
-        let iteration = record.node(ITERATION).and_then(|at| record.number_at(at));
-        if let (Some(cap), Some(iteration)) = (cap, iteration) {
-            report.demand(ITERATIONS, iteration <= f64::from(*cap), record.place(ITERATION))?;
+        if let (Some(cap), Some(at)) = (cap, record.node(ITERATION)) {
+            let holds = record.compare_at(at, *cap).is_none_or(Ordering::is_le);
+            report.demand(ITERATIONS, holds, at)?;
         }
         let values = record.node(PATHS).into_iter().flat_map(|paths| record.members(paths));
         for (_, value) in values {
