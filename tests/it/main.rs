@@ -31,6 +31,7 @@ mod replay;
 mod rfc8785;
 mod security;
 mod sign;
+mod slips;
 mod soak;
 mod stages;
 mod survival;
