@@ -145,6 +145,16 @@ impl<'a> Tape<'a> {
         );
     }
 
+    /// A number's text as it stands in the payload. Searched for anew each time, and without memory: for those who ask
+    /// rarely.
+    pub(crate) fn number_text(self, node: NodeIndex) -> Option<&'a str> {
+        let target =
+            self.nodes.get(node.0 as usize).filter(|node| is_number(node)).map(|_| node.0 as usize)?;
+        let before = self.nodes.get(..target)?.iter().filter(|node| is_number(node)).count();
+        let range = number_ranges(self.payload).nth(before)?;
+        std::str::from_utf8(self.payload.get(range)?).ok()
+    }
+
     /// The payload's text at a place that [`Self::find_numbers`] listed.
     pub(crate) fn text_at(self, start: usize, len: usize) -> Option<&'a str> {
         std::str::from_utf8(self.payload.get(start..start + len)?).ok()

@@ -4,61 +4,126 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 
-use super::{Ended, Failure, compile_rules, envelopes, load_config, usage};
+use super::{Ended, Failure, compile_rules, envelopes, load_config, usage, visible};
 use crate::cli::Check;
 use crate::clock;
-use crate::config::{ClockChoice, Profile};
-use crate::formats::{Compiled, Rule, Source};
-use crate::judge::{self, Explained, Finding, Judge, explain};
+use crate::config::{ClockChoice, Profile, did_you_mean};
+use crate::formats::{Compiled, Rule, Source, sequence};
+use crate::judge::{self, Explained, Finding, Judge, Rules, explain};
 use crate::state::{Ruling, Settings, State};
+use crate::verdict::Reason;
 
 pub(super) fn run(args: &Check) -> Result<Ended, Failure> {
     let mut config = load_config(args.config.as_deref())?;
-    if let Some(format) = &args.format {
-        config.rules.format.clone_from(format);
+    if args.format.is_some() {
+        // Not the file's: the command line names the format.
+        "auto".clone_into(&mut config.rules.format);
     }
     if let Some(profile) = args.profile {
         config.rules.profile = profile;
     }
-    // A format of the command line does not stand in the file.
-    let file = args.config.as_deref().filter(|_| args.format.is_none());
-    let rules = compile_rules(&config, file)?;
+    let rules = compile_rules(&config, args.config.as_deref())?;
+    let binding = match &args.format {
+        None => rules.default_binding(),
+        Some(name) => rules.binding(name).ok_or_else(|| {
+            let allowed = rules.binding_names();
+            let near = did_you_mean(name, allowed.split(", "));
+            usage(anyhow::anyhow!("--format: found `{name}`, allowed: {allowed}{near}"))
+        })?,
+    };
     let mut judge = Judge::new(&rules);
     judge.make_facts();
     let mut state = State::new(Settings::of(&config)).map_err(usage)?;
     let now = args.as_of.or_else(|| (config.rules.clock != ClockChoice::Record).then(clock::wall));
-    let mut out = std::io::stdout().lock();
-    let mut ended = Ended::Well;
+    let mut printer = Printer { args, rules: &rules, profile: config.rules.profile, ended: Ended::Well };
+    // The first envelope waits until it is known whether it is the only one.
+    let (mut first, mut count) = (None, 0_u64);
     envelopes::each(&args.paths, "check", |envelope| {
+        count += 1;
         let record = judge::Input { payload: envelope.payload, key: Some(envelope.path.as_bytes()), now };
-        let mut explained = explain(&mut judge, &rules, rules.default_binding(), record);
-        if let Some(facts) = judge.facts().filter(|_| explained.verdict.is_accept() && !args.apart) {
-            let ruling = state.decide(facts).map_err(|_| anyhow::anyhow!("the replay window is full"))?;
-            rule(&mut explained, ruling);
-        }
-        let format = explained.verdict.format.and_then(|format| rules.format(format));
-        if !explained.verdict.is_accept() {
-            ended = Ended::Findings;
-        }
-        let text = if args.json {
-            format!("{}\n", to_json(&envelope.source, &explained, format, config.rules.profile))
-        } else {
-            to_text(&envelope.source, &explained, format, config.rules.profile)
+        let explained = explain(&mut judge, &rules, binding, record);
+        let ruling = match judge.facts().filter(|_| explained.verdict.is_accept() && !args.apart) {
+            Some(facts) => {
+                Some(state.decide(facts).map_err(|_| anyhow::anyhow!("the replay window is full"))?)
+            }
+            None => None,
         };
-        Ok(out.write_all(text.as_bytes())?)
+        let checked = Checked { source: envelope.source, explained, ruling };
+        if count == 1 {
+            first = Some(checked);
+            return Ok(());
+        }
+        if let Some(first) = first.take() {
+            printer.print(first, false)?;
+        }
+        printer.print(checked, false)
+    })
+    .or_else(|failure| match first.take() {
+        // A file that cannot be read does not keep the others from being told.
+        Some(first) => printer.print(first, true).and(Err(failure)),
+        None => Err(failure),
     })?;
-    Ok(ended)
+    if let Some(only) = first {
+        printer.print(only, true)?;
+    }
+    Ok(printer.ended)
 }
 
-/// What was seen before has the last word.
-fn rule(explained: &mut Explained, ruling: Ruling) {
+/// An envelope that was judged, and what the ones before it say.
+struct Checked {
+    source: String,
+    explained: Explained,
+    ruling: Option<Ruling>,
+}
+
+/// Prints envelopes, and remembers whether one was rejected.
+struct Printer<'a> {
+    args: &'a Check,
+    rules: &'a Rules,
+    profile: Profile,
+    ended: Ended,
+}
+
+impl Printer<'_> {
+    fn print(&mut self, checked: Checked, alone: bool) -> Result<(), Failure> {
+        let Checked { source, mut explained, ruling } = checked;
+        let format = explained.verdict.format.and_then(|format| self.rules.format(format));
+        if let Some(ruling) = ruling {
+            rule(&mut explained, ruling, format.map_or("", Compiled::family), alone);
+        }
+        if !explained.verdict.is_accept() {
+            self.ended = Ended::Findings;
+        }
+        let text = if self.args.json {
+            format!("{}\n", to_json(&source, &explained, format, self.profile))
+        } else {
+            to_text(&source, &explained, format, self.profile)
+        };
+        Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
+    }
+}
+
+/// What was seen before has the last word; of an envelope that stands alone, nobody knows what came before.
+fn rule(explained: &mut Explained, ruling: Ruling, family: &str, alone: bool) {
+    let by_past = |reason: &Reason| {
+        matches!(
+            reason,
+            Reason::NoAssignment
+                | Reason::BadParent
+                | Reason::Correlation
+                | Reason::PayloadContract
+                | Reason::Inconsistent
+        )
+    };
     explained.verdict.ignored = ruling.ignored;
+    if alone && let Some(reason) = ruling.reason.or(ruling.warned).filter(by_past) {
+        explained.unchecked.extend(sequence::rule_of(family, reason));
+        return;
+    }
     explained.verdict.warned = ruling.warned.or(explained.verdict.warned);
     if let Some(reason) = ruling.reason {
         explained.verdict.reason = Some(reason);
-        let at = String::new();
-        let finding = Finding { reason, at, rule: None, source: None, expected: None, found: None };
-        explained.findings.push(finding);
+        explained.findings.push(Finding::by_past(reason, sequence::rule_of(family, reason)));
     }
 }
 
@@ -91,7 +156,13 @@ fn to_text(source: &str, explained: &Explained, format: Option<&Compiled>, profi
                 rule.needs.iter().map(|key| format!("`format.{}.{key}`", format.family())).collect();
             // Data may be configured, and not cover this envelope.
             let lacks = format.lacks().any(|lack| lack.rule == rule.name);
-            let why = if lacks { format!("needs {}", keys.join(" or ")) } else { "not at hand".to_owned() };
+            let why = if lacks {
+                format!("needs {}", keys.join(" or "))
+            } else if rule.needs.is_empty() {
+                "needs the envelopes before it".to_owned()
+            } else {
+                "not at hand".to_owned()
+            };
             text.push_str(&format!("     {}: {}; {why}\n", rule.name, rule.text));
         }
     }
@@ -128,15 +199,6 @@ fn finding_text(number: usize, finding: &Finding) -> String {
     text
 }
 
-/// Control characters and text that would run backwards must not reach a terminal.
-pub(super) fn visible(text: &str) -> String {
-    let hidden = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
-    };
-    text.chars().map(|c| if hidden(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() }).collect()
-}
-
 fn to_json(source: &str, explained: &Explained, format: Option<&Compiled>, profile: Profile) -> Value {
     let verdict = explained.verdict;
     let findings: Vec<_> = explained
@@ -154,7 +216,7 @@ fn to_json(source: &str, explained: &Explained, format: Option<&Compiled>, profi
     let mut object = json!({
         "source": source,
         "verdict": if verdict.is_accept() { "accept" } else { "reject" },
-        "reason": verdict.reason.map_or("ok", crate::verdict::Reason::code),
+        "reason": verdict.reason.map_or("ok", Reason::code),
         "format": format.map(Compiled::name),
         "profile": profile.name(),
         "findings": findings,

@@ -34,8 +34,11 @@ pub(super) fn each(
         let block = match event {
             Event::Block(block) => block,
             Event::Failed { error, .. } => {
-                tracing::error!("{error}");
-                failed.get_or_insert(error);
+                // The first one ends the command, and is told then.
+                match failed {
+                    Some(_) => tracing::error!("{error}"),
+                    None => failed = Some(error),
+                }
                 continue;
             }
             Event::Done { .. } => continue,
@@ -52,7 +55,8 @@ pub(super) fn each(
         }
     }
     match failed {
-        Some(error) => Err(error.into()),
+        // Its text names the cause, too.
+        Some(error) => Err(anyhow::anyhow!("{error}").into()),
         None if !seen => Err(usage(anyhow::anyhow!("no envelope to {purpose}: the input is empty"))),
         None => Ok(()),
     }

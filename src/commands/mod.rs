@@ -3,6 +3,7 @@
 mod audit;
 mod audit_progress;
 mod bench;
+mod case;
 mod check;
 mod config;
 mod coverage;
@@ -134,6 +135,15 @@ fn compile_rules(config: &Config, file: Option<&Path>) -> Result<Rules, Failure>
             None => error,
         })
     })
+}
+
+/// Control characters and text that would run backwards must not reach a terminal.
+fn visible(text: &str) -> String {
+    let hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|c| if hidden(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() }).collect()
 }
 
 /// The ops port that a verb asks.

@@ -23,7 +23,7 @@ use crate::credentials::mac::{
 use crate::credentials::{Scratch, digest};
 use crate::judge::Payload;
 use crate::program::{self, first_duplicate};
-use crate::tape::{Node, NodeIndex, Parser, Tape};
+use crate::tape::{Node, NodeIndex, Parser, StaticNode, Tape};
 
 /// The nesting that is read; more than any format allows.
 const DEPTH_MAX: usize = 256;
@@ -215,6 +215,7 @@ impl Signer {
             }
             SignScheme::AghCapability => {
                 let capability = find(tape, &["body", "capability"])?;
+                check_capability(tape, capability)?;
                 let digest = digest::capability(tape, capability, &mut self.scratch.canonical);
                 Ok(format!("sha256:{}", digest::hex(&digest)))
             }
@@ -321,6 +322,63 @@ fn olympus(tape: Tape<'_>) -> anyhow::Result<Olympus<'_>> {
 fn find(tape: Tape<'_>, path: &[&str]) -> anyhow::Result<NodeIndex> {
     let found = path.iter().try_fold(NodeIndex(0), |node, name| member(tape, node, name));
     found.with_context(|| format!("/{}: found nothing, allowed: a value", path.join("/")))
+}
+
+/// A digest leaves out what is of a wrong type: it would be that of another capability than a person sees.
+fn check_capability(tape: Tape<'_>, capability: NodeIndex) -> anyhow::Result<()> {
+    let node = |at: NodeIndex| tape.nodes().get(at.0 as usize);
+    let wrong = |at: NodeIndex, allowed: &str| {
+        Err(anyhow!("{}: found {}, allowed: {allowed}", tape.pointer(at), kind_of(node(at))))
+    };
+    if !matches!(node(capability), Some(Node::Object { .. })) {
+        return wrong(capability, "an object");
+    }
+    for name in ["id", "summary", "outcome", "version"] {
+        match member(tape, capability, name).map(|at| (at, node(at))) {
+            Some((_, Some(Node::String(text)))) if !text.trim().is_empty() || name == "version" => {}
+            Some((_, Some(Node::Static(StaticNode::Null)))) | None if name == "version" => {}
+            Some((at, _)) => return wrong(at, "a text that is not blank"),
+            None => {
+                return Err(anyhow!(
+                    "/body/capability/{name}: found nothing, allowed: a text that is not blank"
+                ));
+            }
+        }
+    }
+    for name in LISTS {
+        let Some(list) = member(tape, capability, name) else { continue };
+        match node(list) {
+            Some(Node::Static(StaticNode::Null)) => {}
+            Some(Node::Array { count, .. }) => {
+                let items = (list.0 + 1..=list.0 + *count as u32).map(NodeIndex);
+                let is_text = |at: &NodeIndex| {
+                    matches!(node(*at), Some(Node::String(_) | Node::Static(StaticNode::Null)))
+                };
+                if let Some(other) = items.into_iter().find(|at| !is_text(at)) {
+                    return wrong(other, "a text");
+                }
+            }
+            _ => return wrong(list, "an array of texts"),
+        }
+    }
+    Ok(())
+}
+
+/// The lists of a capability.
+const LISTS: [&str; 6] =
+    ["context_needed", "artifacts_expected", "execution_outline", "constraints", "examples", "requirements"];
+
+fn kind_of(node: Option<&Node<'_>>) -> &'static str {
+    match node {
+        None => "nothing",
+        Some(Node::String(text)) if text.trim().is_empty() => "a blank text",
+        Some(Node::String(_)) => "a text",
+        Some(Node::Object { .. }) => "an object",
+        Some(Node::Array { .. }) => "an array",
+        Some(Node::Static(StaticNode::Null)) => "null",
+        Some(Node::Static(StaticNode::Bool(_))) => "true or false",
+        Some(Node::Static(_)) => "a number",
+    }
 }
 
 /// The text at a path of names.

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use anyhow::{Context as _, anyhow};
 use serde_json::Value;
 
-use super::check::visible;
+use super::visible;
 use super::{Ended, Failure, ops_client, usage};
 use crate::cli::Tap;
 use crate::verdict::Reason;

@@ -6,67 +6,23 @@
 //! anew, through the judge, the window and the ledger that a run has. Strict compares verdict and reason, lenient the
 //! verdict alone.
 
+use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context as _;
-use base64::Engine as _;
-use serde::Deserialize;
 use serde_json::json;
-use serde_json::value::RawValue;
 
-use super::{Ended, Failure, load_config, usage};
+use super::case::{Case, SequenceStep};
+use super::{Ended, Failure, load_config, usage, visible};
 use crate::cli::Test;
 use crate::clock::Timestamp;
 use crate::config::{Config, Profile};
-use crate::formats::{Binding, Compiled};
+use crate::formats::{Binding, Compiled, Facts};
 use crate::judge::{Input, Judge, NoWatch, Payload, Rules};
 use crate::state::ledger::WorkState;
 use crate::state::{Origin, Settings, State};
 use crate::verdict::{Reason, Verdict};
-
-/// A line of a case file; members that only inform are not read.
-#[derive(Deserialize)]
-struct Case<'a> {
-    format: Option<String>,
-    name: String,
-    #[serde(borrow)]
-    envelope: Option<&'a RawValue>,
-    raw: Option<String>,
-    raw_b64: Option<String>,
-    #[serde(default)]
-    expect: String,
-    reason: Option<String>,
-    lenient: Option<serde_json::Value>,
-    layer: Option<String>,
-    #[serde(borrow)]
-    steps: Option<Vec<SequenceStep<'a>>>,
-    #[serde(borrow, default)]
-    prior: Vec<&'a RawValue>,
-    #[serde(borrow)]
-    local_peers: Option<&'a RawValue>,
-    #[serde(borrow)]
-    config: Option<&'a RawValue>,
-    now: Option<serde_json::Value>,
-}
-
-/// A step of a sequence.
-#[derive(Deserialize)]
-struct SequenceStep<'a> {
-    #[serde(borrow)]
-    envelope: &'a RawValue,
-    now: Option<serde_json::Value>,
-    expect: String,
-    reason: Option<String>,
-    /// Compared where it stands there, also if it is null.
-    #[serde(default, deserialize_with = "present")]
-    work_state: Option<serde_json::Value>,
-}
-
-/// Tells null from absent.
-fn present<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<serde_json::Value>, D::Error> {
-    serde_json::Value::deserialize(value).map(Some)
-}
 
 /// LIMIT: a case needs little memory.
 const WINDOW_BYTES: u64 = 1 << 20;
@@ -85,8 +41,14 @@ struct RuleSets<'c> {
 }
 
 impl<'c> RuleSets<'c> {
-    fn new(config: &'c Config) -> Result<Self, Failure> {
-        let compile = |profile| compile(config, profile).map_err(usage);
+    /// The rules of both profiles; `file` is where their keys stand.
+    fn new(config: &'c Config, file: Option<&Path>) -> Result<Self, Failure> {
+        let compile = |profile| {
+            compile(config, profile).map_err(|error| match file {
+                Some(file) => usage(error.context(file.display().to_string())),
+                None => usage(error),
+            })
+        };
         Ok(Self { config, strict: compile(Profile::Strict)?, lenient: compile(Profile::Lenient)? })
     }
 
@@ -121,12 +83,8 @@ struct Sequence<'c> {
     state: State,
     asks_state: bool,
     batch: u64,
-}
-
-/// What came out of one envelope.
-struct Judged {
-    verdict: Verdict,
-    work_state: Option<&'static str>,
+    /// The last message of each work that reached the ledger, by workspace and work id.
+    works: HashMap<(String, String), Facts>,
 }
 
 impl<'c> Sequence<'c> {
@@ -144,24 +102,35 @@ impl<'c> Sequence<'c> {
             state: State::new(court.settings.clone())?,
             asks_state: true,
             batch: 0,
+            works: HashMap::new(),
         })
     }
 
     /// Each envelope is a batch of its own that is committed at once.
-    fn judge(&mut self, payload: &[u8], now: Option<Timestamp>) -> anyhow::Result<Judged> {
+    fn judge(&mut self, payload: &[u8], now: Option<Timestamp>) -> anyhow::Result<Verdict> {
         let input = Input { payload: Payload::Bytes(payload), key: None, now };
         let rules = &self.court.rules;
         let mut verdict = self.judge.judge(rules, self.binding, input, &mut Vec::new(), &mut NoWatch);
-        let mut work_state = None;
         if let Some(facts) = self.judge.facts().filter(|_| verdict.is_accept() && self.asks_state) {
             self.batch += 1;
             self.state.begin(self.batch, Origin::default());
             let ruling = self.state.decide(facts).map_err(|_| anyhow::anyhow!("the window is full"))?;
             self.state.commit(self.batch);
             verdict = Verdict { reason: ruling.reason, ignored: ruling.ignored, ..verdict };
-            work_state = self.state.work_state(facts).map(WorkState::name);
         }
-        Ok(Judged { verdict, work_state })
+        Ok(verdict)
+    }
+
+    /// How far the work is that a step names, after it was judged: also where the step never came to the ledger.
+    fn work_state(&mut self, step: &SequenceStep<'_>) -> Option<&'static str> {
+        let work = step.work();
+        if let Some(facts) = self.judge.facts() {
+            if let Some(work) = work {
+                self.works.insert(work, *facts);
+            }
+            return self.state.work_state(facts).map(WorkState::name);
+        }
+        self.state.work_state(self.works.get(&work?)?).map(WorkState::name)
     }
 }
 
@@ -187,7 +156,7 @@ struct Counts {
 
 pub(super) fn run(args: &Test) -> Result<Ended, Failure> {
     let config = load_config(args.config.as_deref())?;
-    let rules = RuleSets::new(&config)?;
+    let rules = RuleSets::new(&config, args.config.as_deref())?;
     let profiles: &[Profile] = match args.profile.as_str() {
         "strict" => &[Profile::Strict],
         "lenient" => &[Profile::Lenient],
@@ -213,11 +182,17 @@ fn run_file(
     counts: &mut Counts,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
-    let text = std::fs::read_to_string(file).with_context(|| file.display().to_string()).map_err(usage)?;
+    let name = file.display();
+    let bytes = std::fs::read(file).map_err(|error| {
+        anyhow::anyhow!("{name}: cannot be opened for reading ({error}); expected a readable file")
+    })?;
+    let text = String::from_utf8(bytes).with_context(|| name.to_string()).map_err(usage)?;
+    if text.trim().is_empty() {
+        return Err(usage(anyhow::anyhow!("{name}: found no case, allowed: one JSON object on each line")));
+    }
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let place = format!("{}:{}", file.display(), number + 1);
-        let case: Case<'_> =
-            serde_json::from_str(line).with_context(|| format!("{place}: not a case")).map_err(usage)?;
+        let case = Case::read(line, &rules.strict.rules).with_context(|| place.clone()).map_err(usage)?;
         let wanted_layer =
             args.layer.is_empty() || case.layer.as_ref().is_some_and(|layer| args.layer.contains(layer));
         if !wanted_layer {
@@ -242,7 +217,8 @@ fn run_file(
                     })
                 )?;
             } else if !passed {
-                writeln!(out, "{place} {} {} want {want} got {got}", case.name, profile.name())?;
+                let line = format!("{place} {} {} want {want} got {got}", case.name, profile.name());
+                writeln!(out, "{}", visible(&line))?;
             }
         }
     }
@@ -252,13 +228,13 @@ fn run_file(
 impl Case<'_> {
     /// Strict: verdict and reason. Lenient: the verdict, which `lenient` overrides where it differs.
     fn wants(&self, profile: Profile) -> Decision {
-        let lenient = self.lenient.as_ref().and_then(serde_json::Value::as_str);
+        let strict = self.expect.as_deref().unwrap_or_default();
         match profile {
             Profile::Lenient => {
-                Decision { verdict: lenient.unwrap_or(&self.expect).to_owned(), reason: None }
+                Decision { verdict: self.lenient.as_deref().unwrap_or(strict).to_owned(), reason: None }
             }
             Profile::Page | Profile::Strict => {
-                Decision { verdict: self.expect.clone(), reason: self.reason.clone() }
+                Decision { verdict: strict.to_owned(), reason: self.reason.clone() }
             }
         }
     }
@@ -282,28 +258,18 @@ impl Case<'_> {
         if let Some(steps) = &self.steps {
             return run_steps(&mut sequence, steps, profile);
         }
-        let now = time_of(self.now.as_ref())?;
+        let now = self.now()?;
         for (number, prior) in self.prior.iter().enumerate() {
-            let verdict = sequence.judge(prior.get().as_bytes(), now)?.verdict;
+            let verdict = sequence.judge(prior.get().as_bytes(), now)?;
             if !verdict.is_accept() {
                 let mut got = Decision::of(&court.rules, verdict);
                 got.verdict = format!("prior-{}-{}", number + 1, got.verdict);
                 return Ok((want, got));
             }
         }
-        let decoded;
-        let payload = match (&self.envelope, &self.raw, &self.raw_b64) {
-            (Some(envelope), None, None) => envelope.get().as_bytes(),
-            (None, Some(raw), None) => raw.as_bytes(),
-            (None, None, Some(base64)) => {
-                decoded = base64::prelude::BASE64_STANDARD.decode(base64).context("raw_b64")?;
-                &decoded
-            }
-            _ => anyhow::bail!("found none or several, allowed: one of envelope, raw and raw_b64"),
-        };
         // A single envelope of agh is judged by the protocol's steps up to its work, which a sequence is about.
         sequence.asks_state = name != "agh" || !self.prior.is_empty();
-        let verdict = sequence.judge(payload, now)?.verdict;
+        let verdict = sequence.judge(&self.payload()?, now)?;
         let rules = &court.rules;
         let got = if name == "auto" {
             Decision::of_detection(rules, verdict)
@@ -311,19 +277,6 @@ impl Case<'_> {
             Decision::of(rules, verdict)
         };
         Ok((want, got))
-    }
-
-    /// The case's own settings of its format.
-    fn settings(&self) -> anyhow::Result<toml::Table> {
-        let mut settings: toml::Table = match self.config {
-            Some(config) => serde_json::from_str(config.get()).context("config")?,
-            None => toml::Table::new(),
-        };
-        if let Some(peers) = self.local_peers {
-            settings
-                .insert("local_peers".to_owned(), serde_json::from_str(peers.get()).context("local_peers")?);
-        }
-        Ok(settings)
     }
 }
 
@@ -335,9 +288,10 @@ fn run_steps(
 ) -> anyhow::Result<(Decision, Decision)> {
     let mut last = None;
     for (number, step) in steps.iter().enumerate() {
-        let judged = sequence.judge(step.envelope.get().as_bytes(), time_of(step.now.as_ref())?)?;
-        let mut got = Decision::of(&sequence.court.rules, judged.verdict);
-        if judged.verdict.ignored && judged.verdict.is_accept() {
+        let verdict = sequence.judge(step.envelope.get().as_bytes(), step.now()?)?;
+        let stands = sequence.work_state(step);
+        let mut got = Decision::of(&sequence.court.rules, verdict);
+        if verdict.ignored && verdict.is_accept() {
             "ignore".clone_into(&mut got.verdict);
         }
         let reason = step.reason.clone().filter(|_| profile != Profile::Lenient);
@@ -345,7 +299,7 @@ fn run_steps(
         if let Some(work_state) = &step.work_state {
             let shown = |state: Option<&str>| state.unwrap_or("none").to_owned();
             want.verdict = format!("{}+{}", want.verdict, shown(work_state.as_str()));
-            got.verdict = format!("{}+{}", got.verdict, shown(judged.work_state));
+            got.verdict = format!("{}+{}", got.verdict, shown(stands));
         }
         if !got.meets(&want) {
             want.verdict = format!("step-{}-{}", number + 1, want.verdict);
@@ -354,16 +308,6 @@ fn run_steps(
         last = Some((want, got));
     }
     last.context("steps: found none, allowed: at least one")
-}
-
-/// The receiver's clock: a date-time, or seconds since the epoch.
-fn time_of(now: Option<&serde_json::Value>) -> anyhow::Result<Option<Timestamp>> {
-    let Some(now) = now else { return Ok(None) };
-    let time = match now {
-        serde_json::Value::String(text) => Timestamp::from_rfc3339(text),
-        number => number.as_i64().map(Timestamp::from_secs),
-    };
-    time.map(Some).with_context(|| format!("now: found {now}, allowed: RFC 3339, or seconds since the epoch"))
 }
 
 impl Decision {

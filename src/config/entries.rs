@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use toml::de::DeValue;
 
-use super::read::{Place, Secret, Setting, quote};
+use super::read::{Place, Secret, Setting, did_you_mean, quote};
 use super::registry::{Entry, in_place, in_place_or_file, kind_of, read_file};
 use crate::clock::Timestamp;
 
@@ -313,7 +313,7 @@ impl Setting for Jwks {
     }
 }
 
-/// The highest iteration of each workflow (humaninloop); workflows that are not named have none.
+/// The highest iteration of each workflow (humaninloop); workflows that are not named keep their default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Iterations(pub BTreeMap<String, u32>);
 
@@ -328,7 +328,15 @@ impl Setting for Iterations {
 
     fn read(value: &DeValue<'_>, place: &mut Place<'_>) -> Option<Self> {
         let mut caps = Self::default();
+        let known = caps.0.clone();
         for (name, value) in value.as_table()? {
+            let workflow = name.get_ref().as_ref();
+            if !known.contains_key(workflow) {
+                let names: Vec<_> = known.keys().map(String::as_str).collect();
+                let near = did_you_mean(workflow, names.iter().copied());
+                let allowed = format!("the workflows {}{near}", names.join(", "));
+                return place.fail("", &format!("`{workflow}`"), &allowed);
+            }
             let cap = u32::read(value.get_ref(), place).filter(|cap| *cap > 0);
             let Some(cap) = cap else {
                 return place.fail(
@@ -480,7 +488,10 @@ fn known_names(
     place: &mut Place<'_>,
 ) -> Option<()> {
     match table.keys().find(|name| !known.contains(&name.as_str())) {
-        Some(name) => place.fail(within, &format!("`{name}`"), &format!("the members {}", known.join(", "))),
+        Some(name) => {
+            let near = did_you_mean(name, known.iter().copied());
+            place.fail(within, &format!("`{name}`"), &format!("the members {}{near}", known.join(", ")))
+        }
         None => Some(()),
     }
 }

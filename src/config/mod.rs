@@ -38,7 +38,7 @@ pub use keys::{
 };
 pub use owned::OWNED;
 pub use peers::Peers;
-pub use read::Secret;
+pub use read::{Secret, did_you_mean};
 pub use registry::{Names, Registry};
 pub use schema_files::{SchemaFiles, SchemaFilesError};
 

@@ -43,6 +43,18 @@ impl Peers {
     }
 }
 
+/// One entry: the peer, and the workspace and channel that it is bound to.
+type Listed<'p> = (&'p str, Option<&'p str>, Option<&'p str>);
+
+impl Peers {
+    /// All peers with their workspace and channel, where they are bound to one.
+    pub fn iter(&self) -> impl Iterator<Item = Listed<'_>> {
+        self.homes.iter().flat_map(|(peer, homes)| {
+            homes.iter().map(|home| (peer.as_str(), home.workspace_id.as_deref(), home.channel.as_deref()))
+        })
+    }
+}
+
 impl Home {
     fn is(&self, workspace_id: &str, channel: &str) -> bool {
         self.workspace_id.as_deref().is_none_or(|own| own == workspace_id)

@@ -353,6 +353,12 @@ pub(super) fn nearest<'k>(found: &str, known: impl Iterator<Item = &'k str>) -> 
     (distance <= known.len().max(found.len()).div_ceil(2)).then_some(known)
 }
 
+/// A suggestion that ends an error: the known name that is nearest to the one that was found, or nothing.
+#[must_use]
+pub fn did_you_mean<'k>(found: &str, known: impl Iterator<Item = &'k str>) -> String {
+    nearest(found, known).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
+}
+
 /// Levenshtein distance, for suggestions.
 fn edit_distance(left: &str, right: &str) -> usize {
     let right: Vec<char> = right.chars().collect();

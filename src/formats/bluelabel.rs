@@ -4,6 +4,7 @@
 //! too deep, and from the reference's code. They are attached to the schema by `edits`, where the setting
 //! `payload_shape` says that payloads are.
 
+use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 use std::ops::ControlFlow;
@@ -146,8 +147,8 @@ impl BuiltIn for Bluelabel {
         if let (Some(own), Some(outer)) = (record.text(PAYLOAD_TYPE), record.text(TYPE)) {
             report.demand(SAME_TYPE, own == outer, record.place(PAYLOAD_TYPE))?;
         }
-        let retries = record.node(RETRY_COUNT).and_then(|at| record.number_at(at));
-        let fits = retries.is_none_or(|retries| retries <= f64::from(self.max_retry));
+        let retries = record.node(RETRY_COUNT).and_then(|at| record.compare_at(at, self.max_retry));
+        let fits = retries.is_none_or(Ordering::is_le);
         report.demand(RETRIES, fits, record.place(RETRY_COUNT))?;
         let text = record.text(TIMESTAMP).unwrap_or_default();
         let (Some(sent), Some(now)) = (Timestamp::from_rfc3339(text), record.now) else {

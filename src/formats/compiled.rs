@@ -15,7 +15,8 @@ use super::record::Record;
 use super::rule::{Report, Rule, RuleSet, Source};
 use super::shapes::{self, Edit};
 use super::{
-    Binding, FORMATS, FORMATS_MAX, Facts, Format, agh, alfred, bluelabel, custom, humaninloop, olympus,
+    Binding, FORMATS, FORMATS_MAX, Facts, Format, agh, alfred, bluelabel, custom, expected, humaninloop,
+    olympus,
 };
 
 /// A format that cannot be made ready.
@@ -292,7 +293,11 @@ fn named(format: &Format, rules: &'static [Rule], names: &[String]) -> Result<Ru
         Some(unknown) => Err(FormatError::Key {
             key: format!("format.{}.rules_off", format.family),
             found: format!("`{unknown}`"),
-            allowed: format!("the rules {}", known.join(", ")),
+            allowed: format!(
+                "the rules {}{}",
+                known.join(", "),
+                config::did_you_mean(unknown, known.iter().copied())
+            ),
         }),
     }
 }
@@ -302,7 +307,9 @@ pub(super) fn ring(key: &str, keys: &config::SecretKeys, encoding: Encoding) -> 
     let mut ring = KeyRing::default();
     let unfit = |error: KeyError| {
         let (found, allowed) = match error {
-            KeyError::TooMany => ("more keys".to_owned(), format!("up to {} keys", KeyRing::KEYS_MAX)),
+            KeyError::TooMany => {
+                (format!("{} keys", keys.0.len()), format!("up to {} keys", KeyRing::KEYS_MAX))
+            }
             KeyError::TooLong { .. } => {
                 ("a longer key".to_owned(), format!("up to {SECRET_BYTES_MAX} bytes"))
             }
@@ -394,11 +401,20 @@ impl Compiled {
         })
     }
 
-    /// Where a keyword of its schema comes from; `None` for a user's schema.
+    /// Where a keyword of its schema comes from.
     #[must_use]
-    pub fn shape_source(&self, keyword: &str) -> Option<Source> {
-        let is_users = matches!(self.meaning, Meaning::Custom(_));
-        (!is_users).then(|| shapes::source_of(&self.shape_sources, keyword))
+    pub fn shape_source(&self, keyword: &str) -> Source {
+        match self.meaning {
+            Meaning::Custom(_) => Source::Settings,
+            _ => shapes::source_of(&self.shape_sources, keyword),
+        }
+    }
+
+    /// What one of its rules expects at a JSON pointer, where that can be said in a few words; `kind` is what the envelope
+    /// calls itself.
+    #[must_use]
+    pub fn expected(&self, rule: &Rule, at: &str, kind: Option<&str>) -> Option<&'static str> {
+        expected::expected(rule, at, kind)
     }
 
     /// Whether the value at a pointer must not be shown.

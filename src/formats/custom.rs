@@ -99,7 +99,7 @@ impl Custom {
     ) -> ControlFlow<()> {
         let id = record.node(ID).and_then(|node| record.value(node));
         let is_id = matches!(id, Some(Node::String(_) | Node::Static(StaticNode::U64(_))))
-            || id.and_then(whole).is_some();
+            || record.node(ID).and_then(|node| record.whole_at(node)).is_some();
         report.demand(ID_PRESENT, is_id, record.place(ID))?;
         if !self.has_timestamp {
             return ControlFlow::Continue(());
@@ -162,7 +162,7 @@ impl Custom {
         let identity = match id {
             Some(Node::String(id)) => Some(digest::identity(&[self.name.as_bytes(), b"text", id.as_bytes()])),
             Some(Node::Static(StaticNode::U64(id))) => Some(by_number(id.into())),
-            id => id.and_then(whole).map(|id| by_number(id.into())),
+            _ => record.node(ID).and_then(|node| record.whole_at(node)).map(|id| by_number(id.into())),
         };
         Facts {
             identity,
@@ -239,7 +239,7 @@ impl Claim {
         match (nodes.get(at), &self.equals) {
             (Some(Node::String(text)), Constant::Text(wanted)) => text == wanted,
             (Some(Node::Static(StaticNode::Bool(flag))), Constant::Flag(wanted)) => flag == wanted,
-            (Some(node), Constant::Number(wanted)) => whole(*node) == Some(*wanted),
+            (Some(_), Constant::Number(wanted)) => whole(tape, NodeIndex(at as u32)) == Some(*wanted),
             _ => false,
         }
     }

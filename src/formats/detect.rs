@@ -249,6 +249,35 @@ impl Detector {
         }
     }
 
+    /// The members at the top level that tell formats apart, each with the formats that it speaks for, in words.
+    #[must_use]
+    pub fn telling(&self, formats: &[Compiled], tape: Tape<'_>) -> Vec<String> {
+        let names_of = |set: u64| {
+            let named = formats.iter().enumerate().filter(|(index, _)| set >> index & 1 == 1);
+            named.map(|(_, format)| format.name()).collect::<Vec<_>>().join(" or ")
+        };
+        let claims = self.claims(formats, tape);
+        let foreign = claims.claimed.0 != 0 && self.has_foreign_envelope(claims);
+        let mut told: Vec<String> = Vec::new();
+        let mut at = 1;
+        while let Some(Node::String(name)) = tape.nodes().get(at) {
+            let speaks_for = match self.find(name) {
+                Some(_) if *name == "envelope" && foreign => self.envelope_formats,
+                Some(known) => known.discriminates,
+                None => 0,
+            };
+            let line = format!("`{name}` of {}", names_of(speaks_for));
+            if speaks_for != 0 && !told.contains(&line) {
+                told.push(line);
+            }
+            at = behind(tape.nodes(), at + 1);
+        }
+        if claims.by_member.0 != 0 {
+            told.push(format!("a value that only {} has", names_of(claims.by_member.0)));
+        }
+        told
+    }
+
     /// `envelope` beside discriminators of formats that have no such member counts as foreign.
     fn has_foreign_envelope(&self, claims: Claims) -> bool {
         claims.envelope && claims.claimed.0 & self.envelope_formats == 0

@@ -84,6 +84,8 @@ pub enum WorkStep {
     Fail,
     /// Calls it off.
     Cancel,
+    /// Says nothing of it that is known: a receipt or trace whose status or state is absent or of nobody's list.
+    Unclear,
 }
 
 /// A side of an exchange of Alfred.

@@ -3,6 +3,7 @@
 //! Inputs and outputs are two formats of one family. Neither has an id, a time or a signature: what repeats is told by
 //! content, under the record's key.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
@@ -110,9 +111,9 @@ impl BuiltIn for Input {
     fn check<O: Observer>(&self, record: &Record<'_>, report: &mut Report<'_, O>) -> ControlFlow<()> {
         check_feature(record, report)?;
         let cap = record.text(WORKFLOW).and_then(|workflow| self.max_iteration.get(workflow));
-        let iteration = record.node(ITERATION).and_then(|at| record.number_at(at));
-        if let (Some(cap), Some(iteration)) = (cap, iteration) {
-            report.demand(ITERATIONS, iteration <= f64::from(*cap), record.place(ITERATION))?;
+        if let (Some(cap), Some(at)) = (cap, record.node(ITERATION)) {
+            let holds = record.compare_at(at, *cap).is_none_or(Ordering::is_le);
+            report.demand(ITERATIONS, holds, at)?;
         }
         let values = record.node(PATHS).into_iter().flat_map(|paths| record.members(paths));
         for (_, value) in values {
@@ -229,11 +230,13 @@ fn check_feature<O: Observer>(record: &Record<'_>, report: &mut Report<'_, O>) -
     match record.value(at) {
         Some(Node::Static(StaticNode::Null)) => report.demand(FEATURE_NULL, scaffolds, at),
         Some(Node::String(feature)) => {
-            // Other control characters than NUL are tolerated here: known producers leave a line break at the end.
-            let is_segment = !matches!(feature, "" | "." | "..")
-                && !feature.starts_with('~')
-                && !feature.contains(['/', '\\', '\0', ':'])
-                && !feature.eq_ignore_ascii_case(".git");
+            // Known producers leave a line break at the end, the one control character that is tolerated.
+            let segment = feature.strip_suffix('\n').unwrap_or(feature);
+            let is_segment = !matches!(segment, "" | "." | "..")
+                && !segment.starts_with('~')
+                && !segment.contains(['/', '\\', ':'])
+                && !segment.contains(char::is_control)
+                && !segment.eq_ignore_ascii_case(".git");
             report.demand(FEATURE_SEGMENT, is_segment, at)?;
             report.demand(FEATURE_SCAFFOLD, !scaffolds, at)
         }

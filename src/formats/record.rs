@@ -1,9 +1,12 @@
 //! One record as rules see it: its tape, the members they asked for, and the time. Nothing here allocates.
 
+use std::cmp::Ordering;
+
 use crate::clock::Timestamp;
 use crate::credentials::digest;
 use crate::tape::{Node, NodeIndex, StaticNode, Tape};
 
+use super::exact;
 use super::fields::{Field, Fields, behind};
 use super::rule::Found;
 
@@ -89,7 +92,32 @@ impl<'a> Record<'a> {
     /// tell integers apart.
     #[must_use]
     pub fn whole_at(&self, at: NodeIndex) -> Option<i64> {
-        whole(self.value(at)?)
+        whole(self.tape, at)
+    }
+
+    /// Whether a node is a whole number of any size, in any spelling of it.
+    #[must_use]
+    pub fn is_whole_at(&self, at: NodeIndex) -> bool {
+        match self.value(at) {
+            Some(Node::Static(StaticNode::I64(_) | StaticNode::U64(_))) => true,
+            Some(Node::Static(StaticNode::F64(_))) => self.tape.number_text(at).is_some_and(exact::is_whole),
+            _ => false,
+        }
+    }
+
+    /// How a number compares with a small whole one, by its digits; `None` if it is no number.
+    #[must_use]
+    pub fn compare_at(&self, at: NodeIndex, bound: u32) -> Option<Ordering> {
+        match self.value(at)? {
+            Node::Static(StaticNode::I64(number)) => Some(number.cmp(&i64::from(bound))),
+            Node::Static(StaticNode::U64(number)) => Some(number.cmp(&u64::from(bound))),
+            // The digits have the word only where the nearest double is the bound itself.
+            Node::Static(StaticNode::F64(number)) => match number.partial_cmp(&f64::from(bound))? {
+                Ordering::Equal => exact::compare(self.tape.number_text(at)?, bound),
+                other => Some(other),
+            },
+            _ => None,
+        }
     }
 
     /// Whether a node is null.
@@ -183,13 +211,13 @@ impl<'a> Record<'a> {
 
 /// A node's whole number, in any spelling of it.
 #[must_use]
-pub(super) fn whole(node: Node<'_>) -> Option<i64> {
+pub(super) fn whole(tape: Tape<'_>, at: NodeIndex) -> Option<i64> {
     const EXACT_MAX: f64 = 9_007_199_254_740_991.0;
-    match node {
-        Node::Static(StaticNode::I64(number)) => Some(number),
-        Node::Static(StaticNode::U64(number)) => i64::try_from(number).ok(),
+    match tape.nodes().get(at.0 as usize)? {
+        Node::Static(StaticNode::I64(number)) => Some(*number),
+        Node::Static(StaticNode::U64(number)) => i64::try_from(*number).ok(),
         Node::Static(StaticNode::F64(number)) if number.fract() == 0.0 && number.abs() <= EXACT_MAX => {
-            Some(number as i64)
+            exact::is_whole(tape.number_text(at)?).then_some(*number as i64)
         }
         _ => None,
     }

@@ -47,7 +47,11 @@ impl Rules {
             binding_of(&formats, name).ok_or_else(|| RulesError::Binding {
                 key: key.to_owned(),
                 found: name.to_owned(),
-                allowed: names_of(&formats).join(", "),
+                allowed: format!(
+                    "{}{}",
+                    names_of(&formats).join(", "),
+                    config::did_you_mean(name, names_of(&formats).into_iter())
+                ),
             })
         };
         let topic_bindings = topic_formats(config)?

@@ -252,6 +252,7 @@ fn random_facts(random: &mut Random, now: i64) -> Facts {
                 WorkStep::AskInput,
                 WorkStep::Complete,
                 WorkStep::Cancel,
+                WorkStep::Unclear,
             ]),
         }),
         _ => {

@@ -35,6 +35,7 @@ mod replay;
 mod rfc8785;
 mod security;
 mod sign;
+mod slips;
 mod soak;
 mod stages;
 mod survival;

@@ -38,6 +38,24 @@ enum Time {
     At(Timestamp),
 }
 
+/// A claim about times that can be wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeClaim {
+    /// `exp` is there, and a number.
+    Expires,
+    /// `nbf` has come.
+    NotBefore,
+    /// `iat` is there and has come, where that is asked for.
+    Issued,
+    /// `exp` is near enough to `iat`, where that is asked for.
+    Lifetime,
+}
+
+impl TimeClaim {
+    /// In the order in which they are checked.
+    pub const ALL: [Self; 4] = [Self::Expires, Self::NotBefore, Self::Issued, Self::Lifetime];
+}
+
 /// What the token says of its bearer.
 #[derive(Clone, Copy, Debug)]
 pub struct Claims<'a>(pub(super) &'a StoredClaims);
@@ -142,7 +160,8 @@ impl StoredClaims {
         if self.has_expired(rules, now) {
             return Err(JwtError::Expired);
         }
-        let fits = self.times_fit(rules, now) && self.names.issuer && self.names.audience;
+        let times_fit = TimeClaim::ALL.into_iter().all(|claim| self.time_fits(rules, claim, now));
+        let fits = times_fit && self.names.issuer && self.names.audience;
         if fits { Ok(()) } else { Err(JwtError::Claims) }
     }
 
@@ -151,18 +170,27 @@ impl StoredClaims {
         matches!(self.expires, Time::At(expires) if now >= later(expires, rules.leeway_s))
     }
 
-    /// The other checks that depend on the time.
-    pub(super) fn times_fit(&self, rules: &TokenRules, now: Timestamp) -> bool {
+    /// The other checks that depend on the time, one by one.
+    pub(super) fn time_fits(&self, rules: &TokenRules, claim: TimeClaim, now: Timestamp) -> bool {
         let latest = later(now, rules.leeway_s);
-        let Time::At(expires) = self.expires else { return false };
-        let starts_well = match self.not_before {
-            Time::Absent => true,
-            Time::NotANumber => false,
-            Time::At(start) => start <= latest,
-        };
-        let issued_well = !rules.iat_required
-            || matches!(self.issued, Time::At(issued) if issued <= latest && expires <= later(issued, rules.lifetime_s_max));
-        starts_well && issued_well
+        match claim {
+            TimeClaim::Expires => matches!(self.expires, Time::At(_)),
+            TimeClaim::NotBefore => match self.not_before {
+                Time::Absent => true,
+                Time::NotANumber => false,
+                Time::At(start) => start <= latest,
+            },
+            TimeClaim::Issued => {
+                !rules.iat_required || matches!(self.issued, Time::At(issued) if issued <= latest)
+            }
+            // Where one of the two is no time, that is the other claims' matter.
+            TimeClaim::Lifetime => match (self.expires, self.issued) {
+                (Time::At(expires), Time::At(issued)) if rules.iat_required => {
+                    expires <= later(issued, rules.lifetime_s_max)
+                }
+                _ => true,
+            },
+        }
     }
 
     /// When the token ends; `None` comes before every time.

@@ -7,9 +7,6 @@ use serde_json::Value;
 
 /// Moduli that ring accepts, in bytes.
 const MODULUS_BYTES: std::ops::RangeInclusive<usize> = 256..=1024;
-/// More keys than this are no rotation.
-const KEYS_MAX: usize = 64;
-
 /// Public keys for RS256.
 #[derive(Debug, Default)]
 pub struct Jwks {
@@ -48,11 +45,14 @@ pub enum JwksError {
     #[error("found no RSA key for RS256 among {0} keys, allowed: at least one with `kty` RSA and a `kid`")]
     NoUsableKey(usize),
     /// Too many keys.
-    #[error("found {0} keys, allowed: at most {KEYS_MAX}")]
+    #[error("found {0} keys, allowed: at most {max}", max = Jwks::KEYS_MAX)]
     TooMany(usize),
 }
 
 impl Jwks {
+    /// LIMIT: more keys than this are no rotation.
+    pub const KEYS_MAX: usize = 64;
+
     /// Reads a JWKS. Keys of other types, for other uses or other algorithms are left out.
     pub fn from_json(json: &[u8]) -> Result<Self, JwksError> {
         let document: Value = serde_json::from_slice(json)?;
@@ -62,7 +62,7 @@ impl Jwks {
     /// As [`Self::from_json`], from JSON that was read already.
     pub fn from_value(document: &Value) -> Result<Self, JwksError> {
         let entries = document.get("keys").and_then(Value::as_array).ok_or(JwksError::NoKeys)?;
-        if entries.len() > KEYS_MAX {
+        if entries.len() > Self::KEYS_MAX {
             return Err(JwksError::TooMany(entries.len()));
         }
         let mut keys: Vec<Key> = Vec::new();

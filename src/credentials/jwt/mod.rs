@@ -19,7 +19,7 @@ use ring::digest;
 
 pub(crate) use cache::Cache;
 use claims::StoredClaims;
-pub use claims::{Claims, TenantsDiffer};
+pub use claims::{Claims, TenantsDiffer, TimeClaim};
 pub use jwks::{Jwks, JwksError};
 
 use super::{Scratch, keys};
@@ -117,10 +117,10 @@ impl Verifier {
         claims.0.has_expired(&self.rules, now)
     }
 
-    /// Whether the times are as they must be at `now`, but for an `exp` that has passed.
+    /// Whether a claim about times is as it must be at `now`; that `exp` has passed is asked apart.
     #[must_use]
-    pub fn times_fit(&self, claims: Claims<'_>, now: Timestamp) -> bool {
-        claims.0.times_fit(&self.rules, now)
+    pub fn time_fits(&self, claims: Claims<'_>, claim: TimeClaim, now: Timestamp) -> bool {
+        claims.0.time_fits(&self.rules, claim, now)
     }
 
     /// The claims of a token whose signature holds, whatever they say; the other checks are for the caller to make.
@@ -205,7 +205,7 @@ fn numbered_members(tape: Tape<'_>) -> impl Iterator<Item = (&str, &Node<'_>, us
     })
 }
 
-/// Decodes a part and hands its tape to `read`, if it is an object without duplicate names.
+/// Decodes a part and hands its tape to `read`, if it is an object without duplicate names and numbers beyond a double.
 fn with_object<R>(
     part: &str,
     workshop: &mut Workshop,
@@ -216,7 +216,7 @@ fn with_object<R>(
     parser.parse(decoded, |tape| {
         let tape = tape.map_err(|_| JwtError::Malformed)?;
         let is_object = matches!(tape.nodes().first(), Some(Node::Object { .. }));
-        if !is_object || first_duplicate(tape, duplicates).is_some() {
+        if !is_object || first_duplicate(tape, duplicates).is_some() || tape.first_overflow().is_some() {
             return Err(JwtError::Malformed);
         }
         Ok(read(tape))

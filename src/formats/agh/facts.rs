@@ -61,18 +61,23 @@ fn lifecycle(envelope: &Envelope<'_>, kind: MessageKind) -> Option<Lifecycle> {
     let step = match kind {
         MessageKind::Greet | MessageKind::Whois => return None,
         MessageKind::Say | MessageKind::Capability => WorkStep::Talk,
-        MessageKind::Receipt => match Status::of(record, body)? {
-            Status::Rejected => WorkStep::Fail,
-            Status::Canceled => WorkStep::Cancel,
-            Status::Accepted | Status::Duplicate | Status::Expired | Status::Unsupported => WorkStep::Note,
+        // Where the body's contract does not hold, a message still belongs to its work.
+        MessageKind::Receipt => match Status::of(record, body) {
+            None => WorkStep::Unclear,
+            Some(Status::Rejected) => WorkStep::Fail,
+            Some(Status::Canceled) => WorkStep::Cancel,
+            Some(Status::Accepted | Status::Duplicate | Status::Expired | Status::Unsupported) => {
+                WorkStep::Note
+            }
         },
-        MessageKind::Trace => match State::of(record, body)? {
-            State::Submitted => WorkStep::Submit,
-            State::Working => WorkStep::Work,
-            State::NeedsInput => WorkStep::AskInput,
-            State::Completed => WorkStep::Complete,
-            State::Failed => WorkStep::Fail,
-            State::Canceled => WorkStep::Cancel,
+        MessageKind::Trace => match State::of(record, body) {
+            None => WorkStep::Unclear,
+            Some(State::Submitted) => WorkStep::Submit,
+            Some(State::Working) => WorkStep::Work,
+            Some(State::NeedsInput) => WorkStep::AskInput,
+            Some(State::Completed) => WorkStep::Complete,
+            Some(State::Failed) => WorkStep::Fail,
+            Some(State::Canceled) => WorkStep::Cancel,
         },
     };
     envelope.text(Member::WorkId)?;

@@ -155,6 +155,7 @@ impl BuiltIn for Agh {
             || knobs.verify_proof != VerifyProof::Off
             || knobs.direct_binding != DirectBinding::Filter
             || !knobs.local_peers.is_empty();
+        check_peers(knobs)?;
         Ok(Self { knobs: knobs.clone(), has_policies })
     }
 
@@ -242,6 +243,43 @@ impl Agh {
             Some(Stale::Old) => report.broken(REPLAY_AGE, envelope.place(Member::Ts)),
         }
     }
+}
+
+/// A peer that no envelope can name is a slip of the pen, and its messages would all be another node's.
+fn check_peers(knobs: &config::Agh) -> Result<(), FormatError> {
+    let trimmed = |text: &str| text.trim() == text;
+    for (peer, workspace, channel) in knobs.local_peers.iter() {
+        let wrong = if !header::is_peer(peer, knobs) {
+            let handles = match knobs.verify_proof {
+                VerifyProof::Off => "",
+                VerifyProof::WhenPresent | VerifyProof::Required => ", or `nickname@fingerprint`",
+            };
+            let spelled = "peer ids of 1 to 128 of a–z, 0–9, `.`, `_` and `-`, the first a letter or digit";
+            Some((peer, format!("{spelled}{handles}")))
+        } else if let Some(channel) = channel.filter(|channel| !grammar::is_channel(channel)) {
+            let spelled = "channels of 1 to 64 of a–z, 0–9, `_` and `-`, the first a letter or digit";
+            Some((channel, spelled.to_owned()))
+        } else {
+            let odd = workspace.filter(|id| id.is_empty() || !trimmed(id));
+            odd.map(|id| (id, "workspace ids without white space around them".to_owned()))
+        };
+        if let Some((found, spelled)) = wrong {
+            let likely: String = found
+                .trim()
+                .to_lowercase()
+                .chars()
+                .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '-' })
+                .collect();
+            let fits = likely != found && header::is_peer(&likely, knobs) && grammar::is_channel(&likely);
+            let near = if fits { format!("; did you mean `{likely}`?") } else { String::new() };
+            return Err(FormatError::Key {
+                key: "format.agh.local_peers".to_owned(),
+                found: format!("{found:?}"),
+                allowed: format!("{spelled}{near}"),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// What a message is for.

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::config::{self, Profile};
-use crate::credentials::jwt::{Jwks, TokenRules, Verifier};
+use crate::credentials::jwt::{Jwks, JwksError, TokenRules, Verifier};
 use crate::credentials::keys::Encoding;
 use crate::credentials::mac::{AgentKeys, AlfredKeys};
 use crate::formats::compiled::{FormatError, ring};
@@ -19,11 +19,7 @@ pub(super) fn verifier(knobs: &config::Alfred, profile: Profile) -> Result<Optio
         .iter()
         .map(|key| json!({"kty": "RSA", "kid": key.kid, "n": key.n, "e": key.e}))
         .collect();
-    let jwks = Jwks::from_value(&json!({ "keys": keys })).map_err(|error| FormatError::Key {
-        key: "format.alfred.jwks".to_owned(),
-        found: error.to_string(),
-        allowed: "RSA keys for RS256".to_owned(),
-    })?;
+    let jwks = Jwks::from_value(&json!({ "keys": keys })).map_err(|error| unfit(knobs, error))?;
     let given = |text: &str| Some(text).filter(|text| !text.is_empty()).map(Into::into);
     let rules = TokenRules {
         issuer: given(&knobs.issuer),
@@ -34,6 +30,28 @@ pub(super) fn verifier(knobs: &config::Alfred, profile: Profile) -> Result<Optio
         iat_required: profile == Profile::Strict,
     };
     Ok(Some(Verifier::new(jwks, rules)))
+}
+
+/// A key set that cannot be used: which of its keys, and what is wrong with it.
+fn unfit(knobs: &config::Alfred, error: JwksError) -> FormatError {
+    let key = "format.alfred.jwks".to_owned();
+    match error {
+        JwksError::Key { number, member, found, allowed } => {
+            let kid = knobs.jwks.keys.get(number).map_or("?", |key| key.kid.as_str());
+            let member = member.replace('/', ".");
+            FormatError::Key {
+                key: format!("{key}.keys[kid = {kid:?}]{member}"),
+                found,
+                allowed: allowed.to_owned(),
+            }
+        }
+        JwksError::TooMany(count) => FormatError::Key {
+            key,
+            found: format!("{count} keys"),
+            allowed: format!("up to {} keys", Jwks::KEYS_MAX),
+        },
+        other => FormatError::Key { key, found: other.to_string(), allowed: "RSA keys for RS256".to_owned() },
+    }
 }
 
 /// What verifies signatures: the master keys, and keys of single agents, for all tenants or for one.

@@ -21,7 +21,7 @@ use super::shapes::Edit;
 use crate::clock::Timestamp;
 use crate::config::{self, Profile};
 use crate::credentials::Scratch;
-use crate::credentials::jwt::{Claims, JwtError, Verifier};
+use crate::credentials::jwt::{Claims, JwtError, TimeClaim, Verifier};
 use crate::credentials::mac::{self, AlfredKeys, MacError};
 use crate::program::Observer;
 use grammar::{has_finer_than_micros, has_major, is_intent, is_reply_to, is_uuid_v4};
@@ -58,11 +58,17 @@ rules! {
     TOKEN_EXPIRED "token-expired" JwtExpired Page [page strict lenient]
         "the token has not expired (`leeway_s`)" needs "jwks";
     TOKEN_CLAIMS "token-claims" JwtClaims Reference [page strict lenient]
-        "the times of the token are right; in strict also its lifetime" needs "jwks";
+        "the claim `exp` is there, and a number" needs "jwks";
+    TOKEN_NOT_BEFORE "token-not-before" JwtClaims Reference [page strict lenient]
+        "the claim `nbf`, if it is there, is a number that has come (`leeway_s`)" needs "jwks";
+    TOKEN_ISSUED "token-issued" JwtClaims Reference [strict]
+        "the claim `iat` is there, a number, and not ahead (`leeway_s`)" needs "jwks";
+    TOKEN_LIFETIME "token-lifetime" JwtClaims Reference [strict]
+        "the claim `exp` is at most `max_lifetime_s` behind `iat`" needs "jwks";
     TOKEN_ISSUER "token-issuer" JwtClaims Reference [page strict lenient]
-        "the token is of the issuer (`issuer`)" needs "issuer";
+        "the claim `iss` is the `issuer`" needs "issuer";
     TOKEN_AUDIENCE "token-audience" JwtClaims Reference [page strict lenient]
-        "the token is for the audience (`audience`)" needs "audience";
+        "the claim `aud` is or holds the `audience`" needs "audience";
     TOKEN_SUBJECT "token-subject" JwtSubject Page [page strict lenient]
         "the token is the source agent's" needs "jwks";
     RIGHTS "rights" NotAuthorised Proposed [strict lenient]
@@ -75,6 +81,9 @@ rules! {
         "a signature is there (`require_signature`)";
     SIGNED_NUMBERS "signed-numbers" NumberRange Proposed [page strict lenient]
         "what is signed holds no integer beyond ±(2^53−1), which RFC 8785 cannot carry";
+    SIGNATURE_FORM "signature-form" BadSignature Proposed [page strict lenient]
+        "a signature is 44 characters of standard Base64, the last one `=`"
+        needs "mac_master_key_hex" "mac_master_key_hex_file";
     SIGNATURE "signature" BadSignature Page [page strict lenient]
         "a signature that is there verifies" needs "mac_master_key_hex" "mac_master_key_hex_file";
 }
@@ -83,13 +92,16 @@ rules! {
 pub(super) const HIDDEN: &[&str] = &["/envelope/security/auth_token", "/envelope/security/signature"];
 
 /// Rules that need the public keys of tokens.
-const TOKEN_RULES: [RuleId; 12] = [
+const TOKEN_RULES: [RuleId; 15] = [
     TOKEN,
     TOKEN_ALGORITHM,
     TOKEN_KEY,
     TOKEN_SIGNATURE,
     TOKEN_EXPIRED,
     TOKEN_CLAIMS,
+    TOKEN_NOT_BEFORE,
+    TOKEN_ISSUED,
+    TOKEN_LIFETIME,
     TOKEN_ISSUER,
     TOKEN_AUDIENCE,
     TOKEN_SUBJECT,
@@ -99,8 +111,19 @@ const TOKEN_RULES: [RuleId; 12] = [
 ];
 
 /// Rules about what a token says, once its signature holds.
-const CLAIM_RULES: [RuleId; 8] =
-    [TOKEN_EXPIRED, TOKEN_CLAIMS, TOKEN_ISSUER, TOKEN_AUDIENCE, TOKEN_SUBJECT, RIGHTS, TENANT, TENANT_NAMED];
+const CLAIM_RULES: [RuleId; 11] = [
+    TOKEN_EXPIRED,
+    TOKEN_CLAIMS,
+    TOKEN_NOT_BEFORE,
+    TOKEN_ISSUED,
+    TOKEN_LIFETIME,
+    TOKEN_ISSUER,
+    TOKEN_AUDIENCE,
+    TOKEN_SUBJECT,
+    RIGHTS,
+    TENANT,
+    TENANT_NAMED,
+];
 
 /// Rules that need the registry.
 const REGISTRY_RULES: [RuleId; 4] = [REGISTERED, SERVICE, ACTIVE, INTENT_SERVED];
@@ -145,7 +168,7 @@ impl BuiltIn for Alfred {
         if self.knobs.audience.is_empty() {
             lacks = lacks.with(TOKEN_AUDIENCE);
         }
-        if self.has_keys { lacks } else { lacks.with(SIGNATURE) }
+        if self.has_keys { lacks } else { lacks.with(SIGNATURE_FORM).with(SIGNATURE) }
     }
 
     fn edits(&self) -> Vec<Edit> {
@@ -258,7 +281,14 @@ impl Alfred {
         // Where these are switched off, the token is still somebody's, and for nobody else to use.
         let now = time_of(record, message);
         report.demand(TOKEN_EXPIRED, !verifier.has_expired(claims, now), token.at)?;
-        report.demand(TOKEN_CLAIMS, verifier.times_fit(claims, now), token.at)?;
+        for (rule, claim) in [
+            (TOKEN_CLAIMS, TimeClaim::Expires),
+            (TOKEN_NOT_BEFORE, TimeClaim::NotBefore),
+            (TOKEN_ISSUED, TimeClaim::Issued),
+            (TOKEN_LIFETIME, TimeClaim::Lifetime),
+        ] {
+            report.demand(rule, verifier.time_fits(claims, claim, now), token.at)?;
+        }
         for (rule, wanted, fits) in [
             (TOKEN_ISSUER, &self.knobs.issuer, claims.issuer_fits()),
             (TOKEN_AUDIENCE, &self.knobs.audience, claims.audience_fits()),
@@ -296,6 +326,7 @@ impl Alfred {
             return report.demand(SIGNED, !self.knobs.require_signature, message.security_at);
         };
         if !self.has_keys {
+            report.unchecked(SIGNATURE_FORM);
             report.unchecked(SIGNATURE);
             return ControlFlow::Continue(());
         }
@@ -330,6 +361,9 @@ impl Alfred {
             }
             Err(MacError::Unfit(_)) => {
                 report.broken(SIGNED_NUMBERS, record.first_inexact_integer().unwrap_or(signature.at))
+            }
+            Err(MacError::Form) if report.wants(SIGNATURE) && report.wants(SIGNATURE_FORM) => {
+                report.broken(SIGNATURE_FORM, signature.at)
             }
             Err(_) => report.broken(SIGNATURE, signature.at),
         }

@@ -1,5 +1,7 @@
 //! What the payload of each message type must hold.
 
+use std::cmp::Ordering;
+
 use crate::tape::NodeIndex;
 
 use super::super::record::Record;
@@ -105,17 +107,17 @@ fn broken_feedback(record: &Record<'_>, feedback: NodeIndex) -> Option<NodeIndex
             return Some(at);
         }
         let file = record.member(item, "file").filter(|at| record.text_at(*at).is_none());
-        let line = record
-            .member(item, "line")
-            .filter(|at| !record.number_at(*at).is_some_and(|line| line.fract() == 0.0 && line >= 0.0));
+        let line = record.member(item, "line").filter(|at| {
+            !(record.is_whole_at(*at) && record.compare_at(*at, 0).is_some_and(Ordering::is_ge))
+        });
         file.or(line)
     })
 }
 
 /// The number of a feedback cycle, 1 to 3.
 pub(super) fn cycle_of(record: &Record<'_>, at: NodeIndex) -> Option<u8> {
-    let cycle = record.number_at(at).filter(|cycle| cycle.fract() == 0.0 && (1.0..=3.0).contains(cycle))?;
-    Some(cycle as u8)
+    let cycle = record.whole_at(at).filter(|cycle| (1..=3).contains(cycle))?;
+    u8::try_from(cycle).ok()
 }
 
 fn broken_test_approval(
@@ -132,7 +134,8 @@ fn broken_test_approval(
             member(record, criterion, "met", |at| record.flag_at(at).is_some())?;
         }
         let coverage = member(record, payload, "coverage_percentage", |at| {
-            record.number_at(at).is_some_and(|percent| (0.0..=100.0).contains(&percent))
+            record.compare_at(at, 0).is_some_and(Ordering::is_ge)
+                && record.compare_at(at, 100).is_some_and(Ordering::is_le)
         })?;
         Ok::<_, NodeIndex>((gate, criteria, coverage))
     };
@@ -145,8 +148,8 @@ fn broken_test_approval(
     };
     let failed_gate = (record.flag_at(gate) == Some(false)).then_some(gate);
     let thin = record
-        .number_at(coverage)
-        .is_some_and(|percent| percent < f64::from(coverage_percent_min))
+        .compare_at(coverage, coverage_percent_min.into())
+        .is_some_and(Ordering::is_lt)
         .then_some(coverage);
     failed_gate.or_else(|| record.items(criteria).find(unmet)).or(thin).map(|at| (APPROVAL, at))
 }

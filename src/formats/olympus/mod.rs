@@ -105,7 +105,7 @@ rules! {
         "a payload has the members of its message type (a warning)", warns;
     SIGNED "signed" Unsigned Reference [strict] "the envelope is signed";
     SIGNATURE_FORM "signature-form" BadSignature Reference [strict lenient]
-        "the signature is of scheme v1 or v2 in form";
+        "a signature is 64 lower-case hex digits (scheme v1), or `v2:` and 64 of them (scheme v2)";
     KNOWN_SESSION "session-key" UnknownSession Page [page strict lenient]
         "a key is configured for the signature's session and scheme";
     SIGNABLE "signable" NumberRange Proposed [page strict lenient]
@@ -117,13 +117,15 @@ rules! {
 /// Values that are never shown.
 pub(super) const HIDDEN: &[&str] = &["/authentication/signature"];
 
+/// Persona and session by task id.
+type Tasks = HashMap<Box<str>, (Box<str>, Box<str>), RandomState>;
+
 /// The format as it is configured.
 pub(super) struct Olympus {
     use_project_manager: bool,
     aliases: HashMap<Box<str>, Persona>,
     contents: Contents,
-    /// Persona and session by task id.
-    tasks: HashMap<Box<str>, (Box<str>, Box<str>), RandomState>,
+    tasks: Tasks,
     keys: Option<OlympusKeys>,
     coverage_percent_min: u16,
     max_age_s: u32,
@@ -135,15 +137,12 @@ impl BuiltIn for Olympus {
     type Keys = config::Olympus;
 
     fn new(keys: &config::Olympus, _: Profile) -> Result<Self, FormatError> {
-        let tasks = keys.tasks.iter().map(|(id, task)| {
-            // The reference's registry writes personas with underscores.
-            (id.into(), (task.persona.replace('_', "-").into(), task.session_id.as_str().into()))
-        });
+        let aliases = aliases_of(keys)?;
         Ok(Self {
             use_project_manager: keys.use_project_manager,
-            aliases: aliases_of(keys)?,
             contents: Contents::of(keys)?,
-            tasks: tasks.collect(),
+            tasks: tasks_of(keys, &aliases)?,
+            aliases,
             keys: keys_of(keys)?,
             coverage_percent_min: keys.coverage_percent_min,
             max_age_s: keys.max_age_s,
@@ -373,15 +372,38 @@ fn aliases_of(keys: &config::Olympus) -> Result<HashMap<Box<str>, Persona>, Form
     for (old, new) in keys.persona_aliases.iter() {
         let persona = Persona::of(new).filter(|_| Persona::of(old).is_none());
         let Some(persona) = persona else {
+            let near = config::did_you_mean(new, PERSONAS.texts.iter().copied().filter(|name| name != new));
             return Err(FormatError::Key {
                 key: format!("format.olympus.persona_aliases.\"{old}\""),
                 found: format!("`{new}`"),
-                allowed: format!("a new name for one of the personas {}", PERSONAS.texts.join(", ")),
+                allowed: format!("a new name for one of the personas {}{near}", PERSONAS.texts.join(", ")),
             });
         };
         aliases.insert(old.into(), persona);
     }
     Ok(aliases)
+}
+
+/// The tasks; a persona that nobody has is a slip of the pen, and its task would fit no message.
+fn tasks_of(keys: &config::Olympus, aliases: &HashMap<Box<str>, Persona>) -> Result<Tasks, FormatError> {
+    let mut tasks = Tasks::default();
+    for (id, task) in keys.tasks.iter() {
+        // The reference's registry writes personas with underscores.
+        let persona = task.persona.replace('_', "-");
+        if Persona::of(&persona).is_none() && !aliases.contains_key(persona.as_str()) {
+            let mut names = PERSONAS.texts.to_vec();
+            names.extend(aliases.keys().map(|alias| &**alias));
+            names.sort_unstable();
+            let near = config::did_you_mean(&persona, names.iter().copied());
+            return Err(FormatError::Key {
+                key: format!("format.olympus.tasks.\"{id}\".persona"),
+                found: format!("`{}`", task.persona),
+                allowed: format!("the personas {}{near}", names.join(", ")),
+            });
+        }
+        tasks.insert(id.into(), (persona.into(), task.session_id.as_str().into()));
+    }
+    Ok(tasks)
 }
 
 fn keys_of(keys: &config::Olympus) -> Result<Option<OlympusKeys>, FormatError> {

@@ -49,7 +49,7 @@ impl WorkState {
         matches!(self, Self::Completed | Self::Failed | Self::Canceled)
     }
 
-    /// The state after a step of active work; `None` if the step is not legal.
+    /// The state after a step of active work; `None` if the step is not legal, or nobody knows what it is.
     fn after(self, step: WorkStep) -> Option<Self> {
         Some(match (self, step) {
             // Talk resumes work that waited.
@@ -59,7 +59,7 @@ impl WorkState {
             (_, WorkStep::Complete) => Self::Completed,
             (_, WorkStep::Fail) => Self::Failed,
             (_, WorkStep::Cancel) => Self::Canceled,
-            (_, WorkStep::Submit) => return None,
+            (_, WorkStep::Submit | WorkStep::Unclear) => return None,
         })
     }
 }
@@ -127,6 +127,7 @@ fn go_on(work: Work, message: &AghMessage, settings: &Settings) -> Step {
         return Step::refuse(Reason::WorkClosed);
     }
     match work.state.after(message.step) {
+        None if message.step == WorkStep::Unclear => Step::ignore(),
         None => Step::refuse(Reason::Internal),
         Some(state) => Step::write((Kind::AghWork, message.work), Entry::AghWork(Work { state, ..work })),
     }
