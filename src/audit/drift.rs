@@ -18,6 +18,8 @@ const MEMBERS_MAX: usize = 16 * 1024;
 const POINTER_CHARS_MAX: usize = 160;
 /// A change is told if chance explains it in fewer than one of a million cases: −ln(10⁻⁶).
 const SURPRISE_MIN: f64 = 13.8;
+/// Of members in fewer records than this nobody can say how frequent they are.
+const RECORDS_MIN: u64 = 10;
 
 /// One set of members.
 struct Shape {
@@ -41,7 +43,7 @@ pub struct Shapes {
     all: Vec<Shape>,
     pointers: Vec<(u8, Box<str>)>,
     by_pointer: std::collections::HashMap<(u8, Box<str>), u32>,
-    /// Records of each format.
+    /// Records of each format whose shape is listed.
     records: Vec<u64>,
     unlisted: u64,
 }
@@ -71,16 +73,18 @@ impl Shapes {
         if self.records.len() <= usize::from(format) {
             self.records.resize(usize::from(format) + 1, 0);
         }
+        let known = self.by_hash.get(&hash).copied();
+        if known.is_none() && (self.all.len() == SHAPES_MAX || self.pointers.len() >= MEMBERS_MAX) {
+            // Nobody looks at its members, so it must not count as one without them.
+            self.unlisted += 1;
+            return;
+        }
         let Some(records) = self.records.get_mut(usize::from(format)) else { return };
         let seen = Seen { number: *records, place };
         *records += 1;
-        if let Some(shape) = self.by_hash.get(&hash).and_then(|at| self.all.get_mut(*at as usize)) {
+        if let Some(shape) = known.and_then(|at| self.all.get_mut(at as usize)) {
             shape.count += 1;
             shape.last = seen;
-            return;
-        }
-        if self.all.len() == SHAPES_MAX || self.pointers.len() >= MEMBERS_MAX {
-            self.unlisted += 1;
             return;
         }
         let mut members = Vec::new();
@@ -145,7 +149,9 @@ impl Shapes {
         }
         let mut changes = Vec::new();
         for ((format, pointer), span) in self.pointers.iter().zip(spans) {
-            let Some((count, first, last)) = span else { continue };
+            let Some((count, first, last)) = span.filter(|(count, ..)| *count >= RECORDS_MIN) else {
+                continue;
+            };
             let records = self.records.get(usize::from(*format)).copied().unwrap_or_default();
             let mut told = |appeared: bool, without: u64, place: Place| {
                 let among = (records - without).max(1);
@@ -246,6 +252,26 @@ mod tests {
         let changes = read((0..1000).map(|number| {
             if number % 97 == 50 { r#"{"a":1,"rare":1}"#.to_owned() } else { r#"{"a":1}"#.to_owned() }
         }));
+        assert_eq!(changes, []);
+    }
+
+    #[test]
+    fn what_stood_in_a_few_records_only_did_not_vanish() {
+        let changes = read((0..1000).map(|number| {
+            if number == 0 { r#"{"a":1,"once":1}"#.to_owned() } else { r#"{"a":1}"#.to_owned() }
+        }));
+        assert_eq!(changes, []);
+    }
+
+    #[test]
+    fn records_past_the_limit_make_nothing_vanish() {
+        // A name of letters for each number.
+        let name = |number: usize| {
+            number.to_string().bytes().map(|digit| char::from(digit - b'0' + b'a')).collect::<String>()
+        };
+        let records = SHAPES_MAX + 3000;
+        let changes =
+            read((0..records).map(|number| format!("{{\"a\":1,\"x\":{{\"{}\":1}}}}", name(number))));
         assert_eq!(changes, []);
     }
 }

@@ -331,6 +331,7 @@ pub fn limit_notes(report: &Report) -> Vec<String> {
             limits.ledger_evicted,
             "entries were given up by the full ledger: sequences with them may be judged wrongly",
         ),
+        (report.scope.left_out, "files of directories were left out, by their names or kinds"),
         (report.hours.others, "records lie in hours that are not listed, because there are too many"),
     ];
     notes.extend(

@@ -13,6 +13,8 @@ const SHARD_SLOTS_MAX: usize = 32 * 1024;
 const SHARD_SLOTS_MIN: usize = 64;
 /// LIMIT: slots that one look-up passes.
 const PROBES_MAX: usize = 256;
+/// Places that are fetched from memory at once.
+const TOUCHED: usize = 64;
 
 /// LIMIT: identities whose first place is known.
 pub const PLACES_MAX: usize = SHARDS * SHARD_SLOTS_MAX / 4 * 3;
@@ -108,24 +110,36 @@ impl Places {
 
     /// Takes in what waits.
     ///
-    /// PERF: every insert misses the cache; many in one short loop miss it at the same time.
+    /// PERF: every insert misses the cache. To look at the places of many before the first is put lets them miss it at
+    /// the same time.
     pub fn settle(&mut self) {
         let waiting = std::mem::take(&mut self.waiting);
-        for (identity, place) in &waiting {
-            self.put(*identity, *place);
+        for some in waiting.chunks(TOUCHED) {
+            std::hint::black_box(some.iter().fold(0, |sum: u16, (identity, _)| sum ^ self.touch(*identity)));
+            for (identity, place) in some {
+                self.put(*identity, *place);
+            }
         }
         self.waiting = waiting;
         self.waiting.clear();
     }
 
+    /// Something of the slot where the way of an identity begins.
+    fn touch(&self, identity: Identity) -> u16 {
+        let (shard, tag) = parts(identity);
+        let slot = self.shards.get(shard).and_then(|shard| shard.slots.get(shard.home_of(tag)));
+        slot.map_or(0, |slot| slot.tag[0])
+    }
+
     fn put(&mut self, identity: Identity, place: Place) {
         let (shard, tag) = parts(identity);
         let Some(shard) = self.shards.get_mut(shard) else { return };
-        while (shard.is_full() || shard.slot_of(tag).is_none()) && shard.slots.len() < SHARD_SLOTS_MAX {
+        let mut found = shard.slot_of(tag);
+        while (shard.is_full() || found.is_none()) && shard.slots.len() < SHARD_SLOTS_MAX {
             shard.grow();
+            found = shard.slot_of(tag);
         }
         let full = shard.is_full();
-        let found = shard.slot_of(tag);
         let home = shard.home_of(tag);
         let at = found.unwrap_or(home);
         let Some(slot) = shard.slots.get_mut(at) else { return };
@@ -151,11 +165,14 @@ impl Shard {
 
     /// The slot of a tag, or the first empty one on its way.
     fn slot_of(&self, tag: [u16; 3]) -> Option<usize> {
-        let (home, len) = (self.home_of(tag), self.slots.len());
-        (home..len)
-            .chain(0..home)
-            .take(PROBES_MAX)
-            .find(|slot| self.slots.get(*slot).is_none_or(|slot| slot.is_empty() || slot.tag == tag))
+        let home = self.home_of(tag);
+        let (before, behind) = self.slots.split_at_checked(home)?;
+        let fits = |slot: &Slot| slot.is_empty() || slot.tag == tag;
+        let ahead = behind.iter().take(PROBES_MAX).position(fits);
+        ahead.map(|at| home + at).or_else(|| {
+            let left = PROBES_MAX.saturating_sub(behind.len());
+            before.iter().take(left).position(fits)
+        })
     }
 
     /// Where the way of a tag begins.

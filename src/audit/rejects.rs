@@ -25,15 +25,15 @@ impl Tallies {
         if matches!(reason, Reason::Duplicate | Reason::IdConflict) {
             self.repeated(seen, reason);
         }
-        self.keep_example(seen, reason, 0);
+        let example = self.keep_example(seen, reason, 0);
         let sender = seen.labels.text(LabelKind::Sender);
         if sender.is_there() {
-            self.by_sender(seen, reason, sender);
+            self.by_sender(seen, reason, sender, example);
         }
         if reason.step() == Step::Credentials {
             self.failed_signature(seen, reason);
         }
-        if matches!(reason, Reason::UnregisteredAgent | Reason::UnknownSession | Reason::UnknownTask) {
+        if reason == Reason::UnregisteredAgent {
             self.unknown_agent(seen);
         }
     }
@@ -68,26 +68,28 @@ impl Tallies {
         self.places.find(identity).filter(|first| *first != seen.place)
     }
 
-    /// The first records of each reason and format are shown.
-    fn keep_example(&mut self, seen: &Seen<'_>, reason: Reason, list: usize) {
+    /// The first records of each reason and format are shown; gives the example, if one was made.
+    fn keep_example(&mut self, seen: &Seen<'_>, reason: Reason, list: usize) -> Option<Example> {
         let key = (reason, seen.outcome.verdict.format.map(|format| format.0));
         let kept = self.examples.get(list).and_then(|list| list.get(&key)).map_or(0, Vec::len);
-        if kept < EXAMPLES_PER_REASON {
-            let example = self.example(seen);
-            if let Some(list) = self.examples.get_mut(list) {
-                list.entry(key).or_default().push(example);
-            }
+        if kept >= EXAMPLES_PER_REASON {
+            return None;
         }
+        let example = self.example(seen);
+        if let Some(list) = self.examples.get_mut(list) {
+            list.entry(key).or_default().push(example.clone());
+        }
+        Some(example)
     }
 
-    fn by_sender(&mut self, seen: &Seen<'_>, reason: Reason, sender: Label) {
+    fn by_sender(&mut self, seen: &Seen<'_>, reason: Reason, sender: Label, made: Option<Example>) {
         let key = both(sender.hash, reason as u64);
         let text = || joined(&[&text_at(seen.bytes, sender.start), reason.code()]);
         let row = self.sender_reasons.add(key, text);
         row.span.get_or_insert((seen.place, seen.place)).1 = seen.place;
         if row.examples.is_empty() && self.sender_examples < SENDER_EXAMPLES_MAX {
             self.sender_examples += 1;
-            let example = self.example(seen);
+            let example = made.unwrap_or_else(|| self.example(seen));
             self.sender_reasons.more_mut(key, |row| row.examples.push(example));
         }
     }

@@ -95,6 +95,9 @@ pub struct Scope {
     pub sample_one_in: Option<u64>,
     /// Whether an earlier audit's state was continued.
     pub continued: bool,
+    /// Files of directories that were left out, by their names or kinds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_out: u64,
 }
 
 /// What records were judged by.

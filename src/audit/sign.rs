@@ -163,13 +163,24 @@ mod tests {
         assert!(matches!(other, Err(SignError::OtherKey(_))), "{other:?}");
     }
 
+    /// What stands before the 32 bytes of a private key in the PKCS #8 file that OpenSSL writes: version 1, no public key.
+    const PKCS8_HEAD: [u8; 16] =
+        [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
+
+    fn pem(name: &str, head: &[u8], key: &[u8]) -> String {
+        let body = STANDARD.encode([head, key].concat());
+        format!("-----BEGIN {name} KEY-----\n{body}\n-----END {name} KEY-----\n")
+    }
+
     #[test]
     fn keys_of_openssl_are_read() {
-        let private = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\n-----END PRIVATE KEY-----\n";
-        let public = "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=\n-----END PUBLIC KEY-----\n";
-        let (private, public) =
-            (Key::read(private.as_bytes()).unwrap(), Key::read(public.as_bytes()).unwrap());
-        assert_eq!(private.public(), public.public(), "the pair of RFC 8410, section 10");
+        let mut seed = [0; PUBLIC_KEY_BYTES];
+        ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut seed).unwrap();
+        let pair = Ed25519KeyPair::from_seed_unchecked(&seed).unwrap();
+        let private = Key::read(pem("PRIVATE", &PKCS8_HEAD, &seed).as_bytes()).unwrap();
+        let public = Key::read(pem("PUBLIC", &SPKI_HEAD, pair.public_key().as_ref()).as_bytes()).unwrap();
+        assert_eq!(private.public(), public.public());
+        assert!(private.sign(b"{}").is_ok());
         assert_eq!(public.sign(b"{}"), Err(SignError::NotPrivate));
         assert!(matches!(Key::read(b"hunter2"), Err(SignError::Key)));
     }

@@ -39,6 +39,7 @@ impl Sink for AuditSink {
             return split.write(batch, stop, receipts);
         }
         receipts.push(Receipt::of(&batch));
+        batch.end();
         Ok(())
     }
 

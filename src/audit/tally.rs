@@ -5,8 +5,10 @@
 //! its worker made; texts are made when a key is new, examples for the first few records of each kind.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
+use foldhash::fast::FixedState;
 use hdrhistogram::Histogram;
 
 use super::bursts::{Bursts, Run};
@@ -151,7 +153,7 @@ pub struct Tallies {
     pub unknown_agents: Table<RejectCounts>,
     pub(super) sender_examples: usize,
     /// By hour of sending.
-    pub hours: HashMap<i64, HourTally>,
+    pub hours: HashMap<i64, HourTally, FixedState>,
     /// Records of hours past the limit.
     pub hours_others: u64,
     /// Records without a time.
@@ -183,7 +185,7 @@ pub(super) struct Seen<'b> {
     pub(super) place: Place,
     pub(super) payload: Payload<'b>,
     pub(super) bytes: &'b [u8],
-    pub(super) labels: Labels,
+    pub(super) labels: &'b Labels,
     pub(super) outcome: Outcome,
     pub(super) facts: Option<&'b Facts>,
 }
@@ -216,7 +218,7 @@ impl Tallies {
             signatures: Table::new(KEYS_MAX),
             unknown_agents: Table::new(KEYS_MAX),
             sender_examples: 0,
-            hours: HashMap::new(),
+            hours: HashMap::with_hasher(FixedState::with_seed(RandomState::new().hash_one(0_u64))),
             hours_others: 0,
             without_time: 0,
             sizes: histogram(),
@@ -245,16 +247,7 @@ impl Tallies {
             };
             let place = Place { input, position: position(&batch.payloads, index) };
             let facts = if labels.holds { facts.next() } else { None };
-            self.record(&Seen {
-                batch,
-                index,
-                place,
-                payload,
-                bytes,
-                labels: *labels,
-                outcome: *outcome,
-                facts,
-            });
+            self.record(&Seen { batch, index, place, payload, bytes, labels, outcome: *outcome, facts });
         }
         self.places.settle();
     }

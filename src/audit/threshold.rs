@@ -3,7 +3,7 @@
 //! NAME is a reason, a kind of finding, or `rejected` for all rejects; LIMIT is a number of records, or a share in
 //! percent. The audit fails where there are more than that.
 
-use super::report::Report;
+use super::report::{ReasonRow, Report};
 use crate::verdict::Reason;
 
 /// Kinds of findings that a limit can be set for.
@@ -78,13 +78,22 @@ impl Threshold {
         if self.name == "rejected" {
             return report.totals.rejected;
         }
+        let rejects = |is_one: fn(&ReasonRow) -> bool| {
+            report.reasons.iter().filter(|row| is_one(row)).map(|row| row.count).sum()
+        };
+        // Of these only the first few are listed as findings.
+        match self.name.as_str() {
+            "input-not-read" => {
+                return report.inputs.iter().filter(|input| input.error.is_some()).count() as u64;
+            }
+            "signature-failures" => return rejects(|row| row.step == "credentials"),
+            "unknown-agent" => return rejects(|row| row.reason == Reason::UnregisteredAgent.code()),
+            "clock-skew" => return report.skew.iter().map(|row| row.samples).sum(),
+            _ => {}
+        }
         if KINDS.contains(&self.name.as_str()) {
-            return report
-                .findings
-                .iter()
-                .filter(|finding| finding.kind == self.name)
-                .map(|finding| finding.count)
-                .sum();
+            let of_kind = report.findings.iter().filter(|finding| finding.kind == self.name);
+            return of_kind.map(|finding| finding.count).sum();
         }
         report.reasons.iter().find(|row| row.reason == self.name).map_or(0, |row| row.count)
     }

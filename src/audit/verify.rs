@@ -1,14 +1,27 @@
 //! Whether an audit that was run again says the same.
 
-use super::report::{Input, Report};
+use std::collections::BTreeSet;
 
-/// What differs between a report and the audit of the same inputs now; empty: nothing.
+use serde_json::{Map, Value};
+
+use super::report::{Input, Report};
+use super::shown::shown;
+
+/// LIMIT: characters of a name or value that are shown.
+const CHARS_MAX: usize = 400;
+/// What is compared in words, or differs from run to run, or by the way in which inputs are named.
+const NOT_COMPARED_WHOLE: [&str; 8] =
+    ["tool", "scope", "rules", "inputs", "digest", "limits", "run", "signature"];
+
+/// What differs between a report, whose text is `bytes`, and the audit of the same inputs now; empty: nothing.
 #[must_use]
-pub fn differences(before: &Report, now: &Report) -> Vec<String> {
+pub fn differences(bytes: &[u8], before: &Report, now: &Report) -> Vec<String> {
     let mut found = Vec::new();
+    // A report that somebody wrote into is shown as carefully as a record.
+    let text = |text: &str| shown(text, CHARS_MAX);
     let mut compare = |what: &str, before: &str, now: &str| {
         if before != now {
-            found.push(format!("{what}: the report says {before}, now it is {now}"));
+            found.push(format!("{}: the report says {}, now it is {}", text(what), text(before), text(now)));
         }
     };
     compare("rules", &before.rules.hash, &now.rules.hash);
@@ -30,7 +43,22 @@ pub fn differences(before: &Report, now: &Report) -> Vec<String> {
         differing_input(before, now, &mut compare);
     }
     compare("digest", &before.digest, &now.digest);
+    found.extend(changed_members(bytes, now));
     found
+}
+
+/// Members of the report that are not what the audit finds now: somebody wrote into them.
+fn changed_members(bytes: &[u8], now: &Report) -> Vec<String> {
+    let members = |bytes: &[u8]| serde_json::from_slice::<Map<String, Value>>(bytes).unwrap_or_default();
+    // Both go through text, so that numbers are compared as they are read.
+    let (before, now) = (members(bytes), members(&serde_json::to_vec(now).unwrap_or_default()));
+    let names: BTreeSet<_> = before.keys().chain(now.keys()).collect();
+    let differs = |name: &&&String| before.get(**name) != now.get(**name);
+    let compared = |name: &&&String| !NOT_COMPARED_WHOLE.contains(&name.as_str());
+    let changed = names.iter().filter(compared).filter(differs);
+    changed
+        .map(|name| format!("{}: the report says something else than the audit now", shown(name, CHARS_MAX)))
+        .collect()
 }
 
 fn differing_input(before: &Input, now: &Input, compare: &mut impl FnMut(&str, &str, &str)) {

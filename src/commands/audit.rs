@@ -7,17 +7,17 @@ use std::time::Instant;
 
 use anyhow::{Context as _, anyhow};
 
+use super::audit_verify::{read_key, verify};
 use super::{
     Ended, Failure, audit_progress, compile_rules, coverage, load_config, memory, stop_on_signals, usage,
 };
 use crate::audit::report::{Report, RulesUsed, Run, Scope};
-use crate::audit::sign::{self, Key, SignError};
 use crate::audit::summary::{self, Context};
-use crate::audit::{self, AuditSink, Sampled, SharedTallies, Tallies, html, lines, text, verify};
+use crate::audit::{self, AuditSink, Sampled, SharedTallies, Tallies, html, lines, text};
 use crate::cli::Audit;
 use crate::clock::{self, Timestamp};
 use crate::config::{ClockChoice, Config};
-use crate::files::{self, BytesRead, Input, Target};
+use crate::files::{self, BytesRead, Input, Skipped, Target};
 use crate::judge::Rules;
 use crate::kafka::Range;
 use crate::pipeline::file_ends::{FileSink, FileSource, FilesDone, ReadFailures};
@@ -27,15 +27,15 @@ use crate::pipeline::{self, Editions, Meters, Setup};
 use crate::state::State;
 
 /// What an audit is asked to do: by the command line, or by a report that is verified.
-struct Task {
-    inputs: Inputs,
+pub(super) struct Task {
+    pub(super) inputs: Inputs,
     /// `None`: each record's own time.
-    as_of: Option<Timestamp>,
-    sample_one_in: u64,
+    pub(super) as_of: Option<Timestamp>,
+    pub(super) sample_one_in: u64,
 }
 
 /// What is audited.
-enum Inputs {
+pub(super) enum Inputs {
     Files(Vec<PathBuf>),
     Ranges(Vec<Range>),
 }
@@ -60,6 +60,7 @@ pub(super) fn run(args: &Audit) -> Result<Ended, Failure> {
     if let Some(report) = &args.verify {
         return verify(args, &mut config, file, report);
     }
+    prepare(args)?;
     let as_of = as_of(args, &config);
     let task = Task { inputs: inputs(args)?, as_of, sample_one_in: args.sample.unwrap_or(1) };
     let rules = Arc::new(compile_rules(&config, file)?);
@@ -69,8 +70,10 @@ pub(super) fn run(args: &Audit) -> Result<Ended, Failure> {
         let unsigned = serde_json::to_vec(&report)?;
         report.signature = Some(key.sign(&unsigned).map_err(usage)?);
     }
-    write_out(args, &report)?;
+    // A disk that is full must not cost the report as well.
+    let written = write_out(args, &report);
     show(args, &report)?;
+    written?;
     failures.into_result()?;
     let broken: Vec<_> = args.fail_on.iter().filter_map(|threshold| threshold.broken_by(&report)).collect();
     for text in &broken {
@@ -79,8 +82,20 @@ pub(super) fn run(args: &Audit) -> Result<Ended, Failure> {
     Ok(if broken.is_empty() { Ended::Well } else { Ended::Findings })
 }
 
+/// What can be known to fail in the end is found out before hours of reading.
+fn prepare(args: &Audit) -> Result<(), Failure> {
+    if let Some(dir) = &args.out {
+        std::fs::create_dir_all(dir).with_context(|| format!("--out {}", dir.display())).map_err(usage)?;
+    }
+    let beside = args.state.as_deref().and_then(Path::parent).filter(|dir| !dir.as_os_str().is_empty());
+    match beside.filter(|dir| !dir.is_dir()) {
+        Some(dir) => Err(usage(anyhow!("--state: found no directory {}", dir.display()))),
+        None => Ok(()),
+    }
+}
+
 /// What the command line names.
-fn inputs(args: &Audit) -> Result<Inputs, Failure> {
+pub(super) fn inputs(args: &Audit) -> Result<Inputs, Failure> {
     match (args.paths.as_slice(), args.topic.as_slice()) {
         ([], []) => Err(usage(anyhow!("say what to audit: files or directories, or --topic"))),
         ([], ranges) => Ok(Inputs::Ranges(ranges.to_vec())),
@@ -102,7 +117,7 @@ fn as_of(args: &Audit, config: &Config) -> Option<Timestamp> {
 }
 
 /// Runs the audit and makes the report.
-fn audit(
+pub(super) fn audit(
     args: &Audit,
     config: &Config,
     rules: &Arc<Rules>,
@@ -118,11 +133,13 @@ fn audit(
     }
     let (started, began) = (clock::wall(), Instant::now());
     let plant = Plant { config: &config, rules, state: &state, stop: &stop, count: &count };
-    let mut stretches = Vec::new();
+    let (mut stretches, mut left_out) = (Vec::new(), 0);
     let tallies = match &task.inputs {
         Inputs::Files(paths) => {
             let inputs: Vec<_> = paths.iter().map(|path| Input::from_argument(path)).collect();
             let source = FileSource::open(&inputs, &config, rules, task.as_of, failures.clone(), &stop)?;
+            left_out = source.skipped().count;
+            tell_left_out(source.skipped(), source.paths())?;
             let split = split(args, source.paths(), source.names(), config.rejected.redact)?;
             let (names, goal) = (source.names(), audit_progress::Goal::stored(source.paths()));
             let source = source.with_digests(BytesRead::clone(&count), done.clone());
@@ -141,9 +158,10 @@ fn audit(
             tallies
         }
     };
-    memory::save(args.state.as_deref(), &state)?;
+    // Whoever verifies changes nothing.
+    memory::save(args.state.as_deref().filter(|_| args.verify.is_none()), &state)?;
     let context = Context {
-        scope: scope(&stop, task, continued, &failures),
+        scope: Scope { left_out, ..scope(&stop, task, continued, &failures) },
         rules: rules_used(&config, rules, task),
         files: done.take(),
         stretches,
@@ -156,6 +174,23 @@ fn audit(
     let mut tallies = tallies.lock().unwrap_or_else(PoisonError::into_inner);
     let state = state.lock().unwrap_or_else(PoisonError::into_inner);
     Ok((summary::report(&mut tallies, &state, context), failures))
+}
+
+/// Says which files of directories are not read; that none is left is no audit.
+fn tell_left_out(skipped: &Skipped, paths: &[PathBuf]) -> Result<(), Failure> {
+    let examples: Vec<_> = skipped.examples.iter().map(|path| path.display().to_string()).collect();
+    let (count, examples) = (skipped.count, examples.join(", "));
+    if paths.is_empty() {
+        let others = if count == 0 { String::new() } else { format!("; {count} others, such as {examples}") };
+        return Err(usage(anyhow!(
+            "found no file to audit{others}; allowed in a directory: names that end in .json, .ndjson or .jsonl, also \
+             with .gz or .zst behind it"
+        )));
+    }
+    if count > 0 {
+        tracing::warn!("{count} files of directories are left out, by their names or kinds: {examples}");
+    }
+    Ok(())
 }
 
 /// What every audit runs on.
@@ -221,6 +256,7 @@ fn scope(stop: &Stop, task: &Task, continued: bool, failures: &ReadFailures) -> 
         incomplete_because: because,
         sample_one_in: Some(task.sample_one_in).filter(|one_in| *one_in > 1),
         continued,
+        left_out: 0,
     }
 }
 
@@ -239,7 +275,6 @@ fn rules_used(config: &Config, rules: &Rules, task: &Task) -> RulesUsed {
 fn write_out(args: &Audit, report: &Report) -> Result<(), Failure> {
     let Some(dir) = &args.out else { return Ok(()) };
     let context = || format!("--out {}", dir.display());
-    std::fs::create_dir_all(dir).with_context(context)?;
     let json = format!("{}\n", serde_json::to_string_pretty(report)?);
     let forms = [
         ("report.json", json),
@@ -267,84 +302,8 @@ fn show(args: &Audit, report: &Report) -> Result<(), Failure> {
     let width = if is_terminal { usize::from(console::Term::stdout().size().1) } else { 100 };
     let colours = is_terminal && std::env::var_os("NO_COLOR").is_none();
     write!(out, "{}", text::render(report, text::Style { width, colours }))?;
-    if let Some(dir) = &args.out {
+    if let Some(dir) = args.out.as_ref().filter(|dir| dir.join("report.html").exists()) {
         writeln!(out, "report {}", dir.join("report.html").display())?;
     }
     Ok(())
-}
-
-/// Runs the audit of a report again, and compares.
-fn verify(args: &Audit, config: &mut Config, file: Option<&Path>, path: &Path) -> Result<Ended, Failure> {
-    let context = || format!("--verify {}", path.display());
-    let bytes = std::fs::read(path).with_context(context).map_err(usage)?;
-    let before: Report = serde_json::from_slice(&bytes).with_context(context).map_err(usage)?;
-    let mut out = std::io::stdout();
-    match check_signature(args, &bytes, &before)? {
-        Ok(said) => writeln!(out, "{said}")?,
-        Err(wrong) => {
-            writeln!(out, "signature: {wrong}")?;
-            return Ok(Ended::Findings);
-        }
-    }
-    if !before.scope.complete {
-        return Err(usage(anyhow!("{}: a partial report cannot be run again", context())));
-    }
-    if args.format.is_none() {
-        config.rules.format.clone_from(&before.rules.format);
-    }
-    let as_of = match before.rules.clock.as_str() {
-        "record" => None,
-        time => Some(
-            Timestamp::from_rfc3339(time).ok_or_else(|| usage(anyhow!("{}: clock `{time}`", context())))?,
-        ),
-    };
-    let task = Task {
-        inputs: inputs_of(args, &before)?,
-        as_of,
-        sample_one_in: before.scope.sample_one_in.unwrap_or(1),
-    };
-    let rules = Arc::new(compile_rules(config, file)?);
-    let (now, _) = audit(args, config, &rules, &task)?;
-    let differences = verify::differences(&before, &now);
-    for difference in &differences {
-        writeln!(out, "{difference}")?;
-    }
-    if differences.is_empty() {
-        writeln!(out, "the same: {} records, digest {}", now.totals.records, now.digest)?;
-    }
-    Ok(if differences.is_empty() { Ended::Well } else { Ended::Findings })
-}
-
-/// What the command line names, or else the files of the report.
-fn inputs_of(args: &Audit, before: &Report) -> Result<Inputs, Failure> {
-    if !args.paths.is_empty() || !args.topic.is_empty() {
-        return inputs(args);
-    }
-    if before.inputs.iter().any(|input| input.kind == "partition") {
-        return Err(usage(anyhow!("the report is about a topic: name its range again with --topic")));
-    }
-    Ok(Inputs::Files(before.inputs.iter().map(|input| PathBuf::from(&input.name)).collect()))
-}
-
-/// What is to be said of the signature: well, or what is wrong with it.
-fn check_signature(
-    args: &Audit,
-    bytes: &[u8],
-    report: &Report,
-) -> Result<Result<String, SignError>, Failure> {
-    let trusted = args.trusted_key.as_deref().map(read_key).transpose()?;
-    let Some(signature) = &report.signature else {
-        let said = "the report is not signed".to_owned();
-        return Ok(if trusted.is_some() { Err(SignError::Unsigned) } else { Ok(said) });
-    };
-    Ok(sign::verify(bytes, signature, trusted.as_ref()).map(|fingerprint| {
-        let whose = if trusted.is_some() { "the trusted key" } else { "a key that nobody vouched for" };
-        format!("signed with {whose}: {fingerprint}")
-    }))
-}
-
-fn read_key(path: &Path) -> Result<Key, Failure> {
-    let context = || path.display().to_string();
-    let file = zeroize::Zeroizing::new(std::fs::read(path).with_context(context).map_err(usage)?);
-    Key::read(&file).with_context(context).map_err(usage)
 }

@@ -2,6 +2,7 @@
 
 mod audit;
 mod audit_progress;
+mod audit_verify;
 mod bench;
 mod case;
 mod check;

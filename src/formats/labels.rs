@@ -11,6 +11,7 @@ use foldhash::fast::FixedState;
 
 use super::Compiled;
 use crate::clock::Timestamp;
+use crate::outline::print;
 use crate::tape::{Node, StaticNode, Tape};
 use crate::verdict::FormatId;
 
@@ -91,8 +92,14 @@ impl Labels {
 
 /// Finds labels; one per worker, all with the same seed.
 pub struct Labeller {
-    hasher: FixedState,
+    hash: Seeded,
     formats: Vec<Wanted>,
+}
+
+/// The hashes of a run: nobody can choose names or texts that fall together without knowing its seed.
+struct Seeded {
+    texts: FixedState,
+    seeds: [u64; 2],
 }
 
 /// The hashes of the paths that labels of a format stand at.
@@ -100,12 +107,14 @@ pub struct Labeller {
 struct Wanted {
     texts: [u64; LABELS],
     time: u64,
+    /// A bit for each of them, by [`bit`].
+    any: u64,
     millis: bool,
 }
 
 /// One walk.
 struct Walk<'a> {
-    hasher: &'a FixedState,
+    hash: &'a Seeded,
     tape: Tape<'a>,
     wanted: Wanted,
     names: u16,
@@ -116,16 +125,19 @@ impl Labeller {
     /// Knows the formats of a rule set, in the order of their ids.
     #[must_use]
     pub fn new(seed: u64, formats: &[Compiled]) -> Self {
-        let hasher = FixedState::with_seed(seed);
+        let texts = FixedState::with_seed(seed);
+        let hash = Seeded { seeds: [0, 1].map(|number: u64| texts.hash_one(number)), texts };
         let wanted = |format: &Compiled| {
             let pointers = format.labels();
             let path = |pointer: &str| {
                 let names = pointer.split('/').skip(1);
-                if pointer.is_empty() { 0 } else { names.fold(1, |path, name| step(&hasher, path, name)) }
+                if pointer.is_empty() { 0 } else { names.fold(1, |path, name| hash.step(path, name)) }
             };
-            Wanted { texts: pointers.texts.map(path), time: path(pointers.time), millis: pointers.millis }
+            let (texts, time) = (pointers.texts.map(path), path(pointers.time));
+            let any = texts.iter().fold(bit(time), |any, path| any | bit(*path));
+            Wanted { texts, time, any, millis: pointers.millis }
         };
-        Self { formats: formats.iter().map(wanted).collect(), hasher }
+        Self { formats: formats.iter().map(wanted).collect(), hash }
     }
 
     /// The labels of a record.
@@ -133,35 +145,56 @@ impl Labeller {
     pub fn read(&self, format: FormatId, tape: Tape<'_>) -> Labels {
         let Some(wanted) = self.formats.get(usize::from(format.0)) else { return Labels::default() };
         let labels = Labels { shape: 1 + u64::from(format.0), ..Labels::default() };
-        let mut walk = Walk { hasher: &self.hasher, tape, wanted: *wanted, names: 0, labels };
-        walk.object(0, 1, 1);
+        let mut walk = Walk { hash: &self.hash, tape, wanted: *wanted, names: 0, labels };
+        walk.document();
         walk.labels.shape |= 1;
         walk.labels
     }
 }
 
 impl Walk<'_> {
-    /// As deep as [`LEVELS_MAX`]; what arrays hold are values.
-    fn object(&mut self, at: usize, path: u64, level: u8) {
+    /// All names of objects within objects, as deep as [`LEVELS_MAX`]; what arrays hold are values.
+    ///
+    /// PERF: nodes stand in the order of the text, so one loop passes them all, and skips what nobody looks at.
+    fn document(&mut self) {
         let nodes = self.tape.nodes();
-        let Some(Node::Object { len, .. }) = nodes.get(at) else { return };
-        let mut at = at + 1;
-        for _ in 0..*len {
+        let Some(Node::Object { len, .. }) = nodes.first() else { return };
+        // The object that is walked, and those around it: names that are left, and the path.
+        let (mut left, mut path) = (*len, 1);
+        let mut around = [(0, 0); LEVELS_MAX as usize];
+        let (mut level, mut at) = (0, 1);
+        loop {
+            while left == 0 {
+                if level == 0 {
+                    return;
+                }
+                level -= 1;
+                (left, path) = around.get(level).copied().unwrap_or_default();
+            }
             let (Some(Node::String(name)), Some(value)) = (nodes.get(at), nodes.get(at + 1)) else { return };
             if self.names == NAMES_MAX {
                 return;
             }
             self.names += 1;
-            let path = step(self.hasher, path, name);
+            left -= 1;
+            at += 2;
+            let here = self.hash.step(path, name);
             // A sum, so that the order of members does not matter.
-            self.labels.shape = self.labels.shape.wrapping_add(fold(path, 0x9E37_79B9_7F4A_7C15));
+            self.labels.shape = self.labels.shape.wrapping_add(here);
             match value {
-                Node::String(text) => self.text(path, text),
-                Node::Static(number) if path == self.wanted.time => self.number(*number),
-                Node::Object { .. } if level < LEVELS_MAX => self.object(at + 1, path, level + 1),
+                // PERF: one bit tells of most texts that nobody wants them.
+                Node::String(text) if self.wanted.any & bit(here) != 0 => self.text(here, text),
+                Node::Static(number) if here == self.wanted.time => self.number(*number),
+                Node::Object { len, .. } if level + 1 < LEVELS_MAX as usize => {
+                    if let Some(outer) = around.get_mut(level) {
+                        *outer = (left, path);
+                    }
+                    level += 1;
+                    (left, path) = (*len, here);
+                }
+                Node::Object { count, .. } | Node::Array { count, .. } => at += count,
                 _ => {}
             }
-            at = super::fields::behind(nodes, at + 1);
         }
     }
 
@@ -171,7 +204,7 @@ impl Walk<'_> {
         }
         for (label, wanted) in self.labels.texts.iter_mut().zip(self.wanted.texts) {
             if path == wanted {
-                let hash = self.hasher.hash_one(text.as_bytes()) | 1;
+                let hash = self.hash.texts.hash_one(text.as_bytes()) | 1;
                 *label = Label { hash, start: self.tape.place(text) as u32 };
             }
         }
@@ -188,13 +221,57 @@ impl Walk<'_> {
     }
 }
 
-/// The path one name further; never 0.
-fn step(hasher: &FixedState, path: u64, name: &str) -> u64 {
-    fold(path, hasher.hash_one(name.as_bytes())) | 1
+impl Seeded {
+    /// The path one name further; never 0.
+    ///
+    /// PERF: one multiplication for a name of up to sixteen bytes, which its ends tell whole.
+    #[inline]
+    fn step(&self, path: u64, name: &str) -> u64 {
+        let (head, tail) = print(name);
+        let tail = if name.len() <= 16 { tail } else { self.texts.hash_one(name.as_bytes()) };
+        let [one, other] = self.seeds;
+        // Both halves of a wide product, so that every bit of both factors counts.
+        let len = (name.len() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let product = u128::from((path ^ head ^ one).wrapping_add(len)) * u128::from(tail ^ other);
+        (product as u64 ^ (product >> 64) as u64) | 1
+    }
 }
 
-/// Both halves of a wide product, so that every bit of both counts.
-fn fold(one: u64, other: u64) -> u64 {
-    let product = u128::from(one ^ 0x2545_F491_4F6C_DD1D) * u128::from(other | 1);
-    (product as u64) ^ ((product >> 64) as u64)
+/// One of 64 bits for a path.
+fn bit(path: u64) -> u64 {
+    1 << (path >> 58)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    #[test]
+    fn names_have_paths_of_their_own() {
+        let texts = FixedState::with_seed(7);
+        let hash = Seeded { seeds: [0, 1].map(|number: u64| texts.hash_one(number)), texts };
+        let mut known = HashMap::new();
+        let mut check = |name: String| {
+            let other = known.insert(hash.step(1, &name), name.clone());
+            assert!(
+                other.as_ref().is_none_or(|other| *other == name),
+                "{other:?} and {name:?} fall together"
+            );
+        };
+        // Every length around the borders of a print, and every single bit of a name of each.
+        for len in 0..40 {
+            let name = "a".repeat(len);
+            for at in 0..len {
+                for bit in 0..7 {
+                    let mut bytes = name.clone().into_bytes();
+                    bytes[at] ^= 1 << bit;
+                    check(String::from_utf8(bytes).unwrap());
+                }
+            }
+            check(name);
+        }
+        assert_ne!(hash.step(hash.step(1, "a"), "b"), hash.step(hash.step(1, "b"), "a"));
+    }
 }

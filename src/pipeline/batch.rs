@@ -12,7 +12,7 @@ use crate::judge::Payload;
 use crate::kafka;
 use crate::verdict::Verdict;
 
-use super::budget::Permit;
+use super::budget::{Lists, Permit};
 use super::edition::Edition;
 use super::kafka_ends::Flight;
 use super::shadow::Judged;
@@ -220,6 +220,13 @@ impl Batch {
             Payloads::Block(_) | Payloads::Range(_) => &[],
             Payloads::Messages { flight, .. } => flight.undeliverable(),
         }
+    }
+
+    /// Nobody needs it any more: its lists serve the next batches.
+    pub fn end(self) {
+        let Self { outcomes, facts, labels, pointers, payloads, permit, .. } = self;
+        drop(payloads);
+        permit.end(Lists { outcomes, facts, labels, pointers });
     }
 
     /// The JSON pointer of a reject.

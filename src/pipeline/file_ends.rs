@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use crate::clock::{Clock, Timestamp};
 use crate::config::{ClockChoice, Config};
 use crate::files::{
-    BytesRead, Event, FileError, FileIndex, Input, Layout, ReadOptions, Reader, Rejected, Target, Totals,
-    WriteOptions, Writer,
+    BytesRead, Event, FileError, FileIndex, Input, Layout, ReadOptions, Reader, Rejected, Skipped, Target,
+    Totals, WriteOptions, Writer,
 };
 use crate::formats::Binding;
 use crate::judge::{Payload, Rules};
@@ -139,6 +139,12 @@ impl FileSource {
         self.reader.paths()
     }
 
+    /// What directories held that is not read.
+    #[must_use]
+    pub fn skipped(&self) -> &Skipped {
+        self.reader.skipped()
+    }
+
     /// The names that rejected records carry as their source.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
@@ -259,6 +265,7 @@ impl Sink for FileSink {
         self.write_batch(&batch)?;
         self.flush_at.get_or_insert_with(|| Instant::now() + FLUSH_EVERY);
         receipts.push(Receipt::of(&batch));
+        batch.end();
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use crate::clock::{self, Clock};
 use crate::formats::Binding;
 
 use super::batch::{Batch, Partition, Payloads};
-use super::budget::{Budget, Permit};
+use super::budget::{Budget, Lists, Permit};
 use super::edition::Editions;
 use super::news::Restored;
 use super::stop::Stop;
@@ -90,6 +90,9 @@ pub(super) fn run<S: Source>(
         let records = intake.payloads.len();
         let share = (records as u64, intake.bytes);
         let Some(permit) = acquire(&mut source, budget, share, stop)? else { break };
+        let Lists { mut outcomes, mut facts, labels, pointers } = budget.lists();
+        outcomes.reserve(records);
+        facts.reserve(records);
         let batch = Batch {
             number,
             partition: intake.partition,
@@ -105,10 +108,10 @@ pub(super) fn run<S: Source>(
             since: Instant::now(),
             payloads: intake.payloads,
             key: intake.key,
-            outcomes: Vec::with_capacity(records),
-            facts: Vec::with_capacity(records),
-            labels: Vec::new(),
-            pointers: Vec::new(),
+            outcomes,
+            facts,
+            labels,
+            pointers,
             told: None,
             judged: None,
             trace: Trace::begin(read_at),

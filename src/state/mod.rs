@@ -174,8 +174,14 @@ impl State {
         let ruling =
             self.rule(facts, now, expiry(facts, time).saturating_add(now - time).min(Second::MAX - 1))?;
         if let Some(changes) = self.open.back_mut() {
-            changes.window_at.resize(changes.window.len(), changes.at);
-            changes.ledger_at.resize(changes.ledger.len(), changes.at);
+            if self.window.follows_order() {
+                // Where the order is fixed nothing comes again, so nothing is taken back.
+                changes.window.clear();
+                changes.ledger.clear();
+            } else {
+                changes.window_at.resize(changes.window.len(), changes.at);
+                changes.ledger_at.resize(changes.ledger.len(), changes.at);
+            }
         }
         self.notes.warned += u64::from(ruling.warned.is_some());
         self.notes.ignored += u64::from(ruling.ignored && ruling.reason.is_none());

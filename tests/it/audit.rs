@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
+use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::{Value, json};
 
-use crate::cli::{TempDir, tollgate};
+use crate::cli::{TempDir, resident_bytes, signal, tollgate};
 
 fn audit(args: &[&str]) -> Output {
     tollgate().arg("audit").args(args).stdin(Stdio::null()).output().unwrap()
@@ -129,13 +130,6 @@ fn audited(input: &str, config: &str, workers: &str, resident_bytes_max: Option<
     let mut report: Value = serde_json::from_slice(&output.stdout).unwrap();
     report["run"].take();
     report
-}
-
-/// `None` when the process has ended.
-fn resident_bytes(pid: u32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    line.trim().trim_end_matches(" kB").trim().parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
 #[test]
@@ -341,6 +335,15 @@ fn many_senders_keep_the_heavy_ones() {
     assert!(senders["rows"].as_array().unwrap().len() <= 1000);
 }
 
+/// A new private key, and what belongs to it in the form of `openssl pkey -pubout -outform DER`.
+fn key_pair(dir: &TempDir) -> (PathBuf, PathBuf) {
+    let pkcs8 = Ed25519KeyPair::generate_pkcs8(&ring::rand::SystemRandom::new()).unwrap();
+    let pair = Ed25519KeyPair::from_pkcs8(pkcs8.as_ref()).unwrap();
+    let head = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
+    let public = [&head, pair.public_key().as_ref()].concat();
+    (dir.write("key.der", pkcs8.as_ref()), dir.write("key.pub", public))
+}
+
 #[test]
 fn a_report_is_verified_by_running_it_again() {
     let dir = TempDir::new("audit-verify");
@@ -354,8 +357,7 @@ fn a_report_is_verified_by_running_it_again() {
         .unwrap();
     packed.stdin.take().unwrap().write_all(ndjson(&lines[30..]).as_bytes()).unwrap();
     let packed = dir.write("two.ndjson.gz", packed.wait_with_output().unwrap().stdout);
-    let key = dir.write("key.pem", "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\n-----END PRIVATE KEY-----\n");
-    let public = dir.write("key.pub", "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=\n-----END PUBLIC KEY-----\n");
+    let (key, public) = key_pair(&dir);
     let out = dir.path().join("report");
     let text = |path: &Path| path.to_str().unwrap().to_owned();
     let made = audit(&[
@@ -447,8 +449,7 @@ fn limits_samples_and_partial_runs_are_said() {
     stdin.write_all(ndjson(&lines).as_bytes()).unwrap();
     stdin.flush().unwrap();
     std::thread::sleep(Duration::from_millis(1500));
-    let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(killed.success());
+    signal(&child, "-INT");
     let output = child.wait_with_output().unwrap();
     drop(stdin);
     let partial: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -478,4 +479,144 @@ fn the_split_holds_every_record_once() {
         .map(|line| serde_json::from_str::<Value>(line).unwrap()["tollgate"]["reason"].clone())
         .collect();
     assert_eq!(reasons, [json!("unknown-format"), json!("duplicate")]);
+}
+
+/// What comes out of an audit, both streams together, and its exit code.
+fn said(args: &[&str]) -> (Option<i32>, String) {
+    let output = audit(args);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout) + &text(&output.stderr))
+}
+
+type Edit = fn(&mut Value);
+
+/// An unsigned report that somebody wrote into: told, wherever it is, and nothing in it acts on the terminal.
+#[test]
+fn what_somebody_wrote_into_a_report_is_found() {
+    let dir = TempDir::new("audit-edited");
+    let lines: Vec<Value> = (0..30).map(|number| alfred(number, "TASK_REQUEST", number, "a", "b")).collect();
+    let input = dir.write("in.ndjson", ndjson(&lines) + "{\"x\":1}\n");
+    let out = dir.path().join("report");
+    let args = [input.to_str().unwrap(), "--as-of", "2026-03-03T12:01:00Z", "--out", out.to_str().unwrap()];
+    assert!(audit(&args).status.success());
+    let json = out.join("report.json");
+    let whole: Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
+    let verify = |report: &Value| {
+        fs::write(&json, report.to_string()).unwrap();
+        said(&["--verify", json.to_str().unwrap()])
+    };
+    assert_eq!(verify(&whole).0, Some(0));
+    let edits: [(&str, Edit); 6] = [
+        ("findings", |report| report["findings"][0]["title"] = "all is well".into()),
+        ("findings", |report| drop(report["findings"].as_array_mut().unwrap().remove(0))),
+        ("senders", |report| report["senders"]["rows"][0]["key"][0] = "somebody else".into()),
+        ("totals", |report| report["totals"]["accepted"] = 31.into()),
+        ("approved", |report| report["approved"] = true.into()),
+        ("tool", |report| report["tool"] = "\u{1b}[2J\u{202e}".into()),
+    ];
+    for (name, edit) in edits {
+        let mut report = whole.clone();
+        edit(&mut report);
+        let (code, text) = verify(&report);
+        assert!(code == Some(1) && text.contains(&format!("{name}: the report says")), "{name}: {text}");
+        assert!(!text.contains(['\u{1b}', '\u{202e}']), "{name}: {text:?}");
+    }
+}
+
+#[test]
+fn an_audit_that_went_on_is_verified_from_where_it_began() {
+    let dir = TempDir::new("audit-continued");
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let lines: Vec<Value> = (0..30).map(|number| alfred(number, "TASK_REQUEST", number, "a", "b")).collect();
+    let first = dir.write("first.ndjson", ndjson(&lines[..20]));
+    let second = dir.write("second.ndjson", ndjson(&lines[10..]));
+    let clock = ["--clock", "record", "--state", &path("state")];
+    report(&[&[first.to_str().unwrap()], &clock[..]].concat());
+    fs::copy(path("state"), path("began")).unwrap();
+    let out = path("report");
+    let went_on = report(&[&[second.to_str().unwrap(), "--out", &out], &clock[..]].concat());
+    assert_eq!(went_on["repeats"]["duplicates"], 10);
+    let json = format!("{out}/report.json");
+    let (code, text) = said(&["--verify", &json]);
+    assert!(code == Some(2) && text.contains("--state"), "{text}");
+    let before = fs::read(path("began")).unwrap();
+    let (code, text) = said(&["--verify", &json, "--state", &path("began")]);
+    assert!(code == Some(0) && text.contains("the same: 20 records"), "{text}");
+    assert!(before == fs::read(path("began")).unwrap(), "whoever verifies changes nothing");
+}
+
+/// Before anything is read: what cannot end well.
+#[test]
+fn what_cannot_end_well_is_said_at_once() {
+    let dir = TempDir::new("audit-early");
+    let input = dir.write("in.ndjson", ndjson(&[json!({"x": 1})]));
+    let input = input.to_str().unwrap();
+    let nothing = dir.path().join("nothing/deeper");
+    fs::create_dir_all(&nothing).unwrap();
+    let (code, text) = said(&[nothing.to_str().unwrap()]);
+    assert!(code == Some(2) && text.contains("found no file to audit"), "{text}");
+    fs::write(nothing.join("data.log"), "{}\n").unwrap();
+    let (code, text) = said(&[nothing.to_str().unwrap()]);
+    assert!(code == Some(2) && text.contains("1 others") && text.contains("data.log"), "{text}");
+    fs::write(nothing.join("data.json"), "{}\n").unwrap();
+    let report = report(&[nothing.to_str().unwrap()]);
+    assert_eq!((&report["scope"]["left_out"], &report["totals"]["records"]), (&json!(1), &json!(1)));
+    assert!(report["limits"]["notes"][0].as_str().unwrap().contains("left out"));
+    let (code, text) = said(&[input, "--out", input]);
+    assert!(code == Some(2) && text.contains("--out"), "{text}");
+    let (code, text) = said(&[input, "--state", nothing.join("none/state").to_str().unwrap()]);
+    assert!(code == Some(2) && text.contains("--state"), "{text}");
+}
+
+/// Names that are no plain words, archives that end too early.
+#[test]
+fn odd_files_are_audited_as_far_as_they_go() {
+    let dir = TempDir::new("audit-odd");
+    let lines: Vec<Value> = (0..400).map(|number| alfred(number, "TASK_REQUEST", number, "a", "b")).collect();
+    let odd = dir.write("odd\n\u{1b}[31m\u{202e}.ndjson", ndjson(&lines));
+    let out = dir.path().join("report");
+    let out = out.to_str().unwrap();
+    let (code, text) = said(&[odd.to_str().unwrap(), "--as-of", "2026-03-03T12:01:00Z", "--out", out]);
+    assert!(code == Some(0) && !text.contains(['\u{1b}', '\u{202e}']), "{text:?}");
+    let json = format!("{out}/report.json");
+    let (code, text) = said(&["--verify", &json]);
+    assert!(code == Some(2) && text.contains("name the inputs"), "{text}");
+    let (code, text) = said(&["--verify", &json, odd.to_str().unwrap()]);
+    assert_eq!(code, Some(0), "{text}");
+
+    for (program, name) in [("gzip", "cut.ndjson.gz"), ("zstd", "cut.ndjson.zst")] {
+        let packed = std::process::Command::new(program).arg("-c").arg(&odd).output();
+        let Ok(packed) = packed else {
+            eprintln!("skipped: no {program} on this system");
+            continue;
+        };
+        let cut = dir.write(name, &packed.stdout[..packed.stdout.len() * 2 / 3]);
+        let (code, text) = said(&[cut.to_str().unwrap(), "--clock", "record", "--out", out]);
+        assert!(code == Some(3) && text.contains("PARTIAL") && text.contains("end too early"), "{text}");
+        let (code, text) = said(&["--verify", &json]);
+        assert!(code == Some(2) && text.contains("partial"), "{text}");
+    }
+}
+
+/// Limits count everything, not only what is listed as findings.
+#[test]
+fn limits_count_more_than_is_listed() {
+    let dir = TempDir::new("audit-fail-on");
+    let mut lines = Vec::new();
+    for number in 0..2600_i64 {
+        // One record in four has a clock that is ahead; 25 senders share them.
+        let is_off = number % 4 == 3;
+        let from = if is_off { format!("off-{}", number / 4 % 25) } else { "right".to_owned() };
+        let ahead = if is_off { 900 } else { 0 };
+        lines.push(agh(&format!("m{number}"), &from, "worker", 1_775_600_000 + number + ahead, &json!({})));
+    }
+    let input = dir.write("in.ndjson", ndjson(&lines));
+    let input = input.to_str().unwrap();
+    let report = report(&[input, "--clock", "record"]);
+    let listed: u64 = findings(&report, "clock-skew").iter().map(|row| row["count"].as_u64().unwrap()).sum();
+    assert_eq!((findings(&report, "clock-skew").len(), report["skew"].as_array().unwrap().len()), (20, 25));
+    for (limit, code) in [(listed, 1), (listed * 2, 0)] {
+        let limit = format!("clock-skew={limit}");
+        assert_eq!(said(&[input, "--clock", "record", "--fail-on", &limit]).0, Some(code), "{limit}");
+    }
 }

@@ -5,12 +5,11 @@ use std::io::{Read as _, Write as _};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::cli::{TempDir, tollgate};
+use crate::cli::{TempDir, resident_bytes, signal, tollgate};
 
-fn resident_bytes(pid: u32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or("0 kB");
-    line.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap_or_default() * 1024
+/// A record that holds, as a line.
+fn line() -> String {
+    [fs::read_to_string("tests/fixtures/olympus/valid/escaped-names.json").unwrap().trim(), "\n"].concat()
 }
 
 /// A reader of our output that takes its time: the whole chain waits, and memory stays flat.
@@ -18,8 +17,7 @@ fn resident_bytes(pid: u32) -> u64 {
 fn a_slow_sink_makes_the_reader_wait() {
     const INPUT_BYTES: usize = 1 << 30;
     const RESIDENT_BYTES_MAX: u64 = 200 << 20;
-    let line = [fs::read_to_string("tests/fixtures/olympus/valid/escaped-names.json").unwrap().trim(), "\n"]
-        .concat();
+    let line = line();
     let chunk = line.repeat((1 << 20) / line.len());
     let mut child = tollgate()
         .args(["run", "-", "--config", "tests/cases/repeats.toml", "--accepted", "-"])
@@ -49,9 +47,9 @@ fn a_slow_sink_makes_the_reader_wait() {
         if naps < 400 {
             naps += 1;
             std::thread::sleep(Duration::from_millis(5));
-            resident_max = resident_max.max(resident_bytes(child.id()));
+            resident_max = resident_max.max(resident_bytes(child.id()).unwrap_or_default());
         } else if read % 64 == 0 {
-            resident_max = resident_max.max(resident_bytes(child.id()));
+            resident_max = resident_max.max(resident_bytes(child.id()).unwrap_or_default());
         }
     }
     feeder.join().unwrap();
@@ -66,8 +64,7 @@ fn a_slow_sink_makes_the_reader_wait() {
 fn a_signal_ends_the_run_in_order() {
     let dir = TempDir::new("signal");
     let accepted = dir.path().join("accepted.ndjson");
-    let line = [fs::read_to_string("tests/fixtures/olympus/valid/escaped-names.json").unwrap().trim(), "\n"]
-        .concat();
+    let line = line();
     let mut child = tollgate()
         .args(["run", "-", "--config", "tests/cases/repeats.toml", "--accepted", accepted.to_str().unwrap()])
         .stdin(Stdio::piped())
@@ -81,9 +78,7 @@ fn a_signal_ends_the_run_in_order() {
         while started.elapsed() < Duration::from_secs(20) && stdin.write_all(line.as_bytes()).is_ok() {}
     });
     std::thread::sleep(Duration::from_millis(500));
-    let killed =
-        std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
-    assert!(killed.success());
+    signal(&child, "-TERM");
     let status = child.wait().unwrap();
     feeder.join().unwrap();
     assert_eq!(status.code(), Some(0));
@@ -93,8 +88,7 @@ fn a_signal_ends_the_run_in_order() {
 
 fn terminate(child: &mut std::process::Child) -> (Option<i32>, Duration) {
     let asked = Instant::now();
-    let killed = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
-    assert!(killed.unwrap().success());
+    signal(child, "-TERM");
     while asked.elapsed() < Duration::from_secs(20) {
         if let Some(status) = child.try_wait().unwrap() {
             return (status.code(), asked.elapsed());
@@ -111,8 +105,7 @@ fn a_signal_ends_the_wait_for_input() {
     let dir = TempDir::new("idle");
     let accepted = dir.path().join("accepted.ndjson");
     let rejected = dir.path().join("rejected.ndjson");
-    let line = [fs::read_to_string("tests/fixtures/olympus/valid/escaped-names.json").unwrap().trim(), "\n"]
-        .concat();
+    let line = line();
     let mut child = tollgate()
         .args(["run", "-", "--config", "tests/cases/repeats.toml", "--accepted", accepted.to_str().unwrap()])
         .args(["--rejected", rejected.to_str().unwrap()])
@@ -137,8 +130,7 @@ fn a_signal_ends_the_wait_for_input() {
 fn a_blocked_output_does_not_outlast_the_deadline() {
     let dir = TempDir::new("blocked");
     let config = dir.write("t.toml", "[pipeline]\nstop_deadline_ms = 100\n[window]\nreplay = \"off\"\n");
-    let line = [fs::read_to_string("tests/fixtures/olympus/valid/escaped-names.json").unwrap().trim(), "\n"]
-        .concat();
+    let line = line();
     let input = dir.write("in.ndjson", line.repeat(5000));
     let mut child = tollgate()
         .args(["run", input.to_str().unwrap(), "--config", config.to_str().unwrap(), "--accepted", "-"])
@@ -156,8 +148,7 @@ fn a_blocked_output_does_not_outlast_the_deadline() {
 /// An input that pauses: what came is not kept back until a buffer is full.
 #[test]
 fn a_record_comes_out_while_the_input_pauses() {
-    let line = [fs::read_to_string("tests/fixtures/olympus/valid/escaped-names.json").unwrap().trim(), "\n"]
-        .concat();
+    let line = line();
     let mut child = tollgate()
         .args(["run", "-", "--accepted", "-"])
         .stdin(Stdio::piped())

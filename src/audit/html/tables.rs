@@ -296,7 +296,8 @@ fn table(out: &mut String, shown: &Shown<'_>) {
 fn class_of(cell: &Cell) -> &'static str {
     match cell {
         Cell::Text(_) => "",
-        Cell::Number(_) | Cell::Bar(..) | Cell::Percent(_) | Cell::Bytes(_) => " class=\"n\"",
+        Cell::Number(_) | Cell::Bar(..) | Cell::Percent(_) => " class=\"n\"",
+        Cell::Bytes(_) => " class=\"n wide\"",
         Cell::Place(_) => " class=\"opt\"",
         Cell::Examples(_) => " class=\"x\"",
     }

@@ -14,6 +14,7 @@
 
 use std::hash::{BuildHasher as _, RandomState};
 
+use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 
 use super::{Entry, Kind};
@@ -40,7 +41,8 @@ pub(super) struct Rack {
     end: u32,
     free: Vec<u32>,
     index: Vec<HashTable<u32>>,
-    keys: RandomState,
+    /// PERF: identities are hashes already; with a key that nobody knows, one multiplication spreads them.
+    keys: FixedState,
     len: usize,
     broom: u32,
     hand: u32,
@@ -63,7 +65,7 @@ impl Rack {
             end: 0,
             free: Vec::new(),
             index: (0..SHARDS).map(|_| HashTable::new()).collect(),
-            keys: RandomState::new(),
+            keys: FixedState::with_seed(RandomState::new().hash_one(0_u64)),
             len: 0,
             broom: 0,
             hand: 0,
