@@ -55,6 +55,7 @@ pub struct Judge {
 }
 
 /// What the recipe found out beside failures.
+#[derive(Default)]
 struct Walked {
     format: Option<FormatId>,
     /// Whether every step was taken and held.
@@ -126,8 +127,7 @@ impl Judge {
         }
         // A protocol with reasons of its own has them for what is no envelope, too.
         let format = rules.wire_format(binding);
-        let mut walked =
-            Walked { format, held: false, unchecked: RuleSet::default(), warned: RuleSet::default() };
+        let mut walked = Walked { format, ..Walked::default() };
         let payload = match admit(rules, input.payload) {
             Ok(payload) => payload,
             Err(reason) => {

@@ -60,12 +60,9 @@ pub(super) fn first_below(nodes: &[Node<'_>], start: usize, end: usize, seen: &m
 /// The first duplicate among the `len` members of the object with these nodes `inside`: where among them its value is.
 #[inline]
 pub(super) fn first_of(inside: &[Node<'_>], len: usize, seen: &mut Seen) -> Option<usize> {
-    let suspicious = match len {
-        0..=SMALL => small_has_likes(inside),
-        0..=MEDIUM => medium_has_likes(inside),
-        _ => true,
-    };
-    if suspicious { compared(inside, len, seen) } else { None }
+    let may_repeat =
+        if len <= SMALL { small_has_likes(inside) } else { len > MEDIUM || medium_has_likes(inside) };
+    if may_repeat { compared(inside, len, seen) } else { None }
 }
 
 /// The node behind the value at `at`.

@@ -25,7 +25,7 @@ pub struct Work {
     pub feedback: [u8; 2],
     /// Feedback and assignments after a block or an escalation.
     pub rounds: u8,
-    /// Whether a block or an escalation has come: from then on, assignments of the tech lead are rounds.
+    /// Whether a block or an escalation came after the last assignment of the tech lead.
     pub returned: bool,
     /// Whether it went round too often.
     pub tripped: bool,
@@ -95,6 +95,7 @@ impl Work {
             OlympusType::Assign => {
                 if message.by_tech_lead && self.returned {
                     self.rounds = self.rounds.saturating_add(1);
+                    self.returned = false;
                 }
                 self.assigned |= target;
             }
