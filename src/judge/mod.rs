@@ -161,17 +161,8 @@ impl Judge {
                         Known::learn(known, rules, binding, tape, found, fields);
                         fields
                     };
-                    let Input { now, key, .. } = input;
-                    let record = Record {
-                        tape,
-                        payload,
-                        in_shape,
-                        fields,
-                        now,
-                        key,
-                        headers,
-                        found: Found::default(),
-                    };
+                    let (Input { now, key, .. }, found) = (input, Found::default());
+                    let record = Record { tape, payload, in_shape, fields, now, key, headers, found };
                     let mut report = format.report(observer);
                     let mut held = meaning(format, &record, &mut report, watch);
                     if held.is_continue() {

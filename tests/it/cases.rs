@@ -68,8 +68,9 @@ fn our_own_cases_pass() {
 fn every_case_file_is_run() {
     let this = fs::read_to_string("tests/it/cases.rs").unwrap();
     for entry in fs::read_dir("tests/cases").unwrap() {
-        let name = entry.unwrap().file_name().to_string_lossy().into_owned();
-        if name.ends_with(".jsonl") {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy();
+        if path.extension().is_some_and(|extension| extension == "jsonl") {
             assert!(this.contains(&format!("passes(\"{name}\"")), "{name}");
         }
     }

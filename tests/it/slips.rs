@@ -184,10 +184,10 @@ fn every_finding_names_its_rule_and_source() {
         (say("2", "{}"), "body-missing-field", "reference", "an object"),
     ];
     let lines: Vec<_> = cases.iter().map(|(line, ..)| line.as_str()).collect();
-    let file = dir.write("in.ndjson", lines.join("\n"));
+    let input = dir.write("in.ndjson", lines.join("\n"));
     let args =
         ["--profile", "strict", "--config", "tests/cases/tollgate.toml", "--as-of", "2026-03-03T12:00:30Z"];
-    let (_, out, err) = run(&[&["check", "--json", file.to_str().unwrap()][..], &args].concat());
+    let (_, out, err) = run(&[&["check", "--json", input.to_str().unwrap()][..], &args].concat());
     let told: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(told.len(), cases.len(), "{err}");
     for (told, (line, reason, source, found)) in told.iter().zip(&cases) {

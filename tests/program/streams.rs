@@ -94,7 +94,7 @@ fn mutant(document: &Value, random: &mut Random) -> Value {
             let (name, value) = list[place].clone();
             match random.below(7) {
                 0 => drop(list.remove(place)),
-                1 => list[place].0 = (*random.pick(NAMES)).to_owned(),
+                1 => (*random.pick(NAMES)).clone_into(&mut list[place].0),
                 2 => list.swap(place, 0),
                 3 => list.push(((*random.pick(NAMES)).to_owned(), json!("x"))),
                 4 => {
