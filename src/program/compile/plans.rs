@@ -27,13 +27,14 @@ impl<'a> Compiler<'a> {
         }
         let mut plan_patterns = Vec::new();
         for text in patterns.into_iter().flat_map(Map::keys) {
-            let number = self.pattern(text, &here.place.child("patternProperties").child(text))?;
+            let place = self.below(here, &["patternProperties", text]);
+            let number = self.pattern(text, place)?;
             plan_patterns.push((number, self.child(here, &["patternProperties", text]), Op::OPEN));
         }
         let (others, others_block) = match additional {
             Some(Value::Bool(false)) => {
-                let place = here.place.child("additionalProperties");
-                let origin = self.origin(&place, "additionalProperties", "no further members".to_owned());
+                let place = self.below(here, &["additionalProperties"]);
+                let origin = self.origin(place, "additionalProperties", "no further members".to_owned());
                 (Op::new(Kind::Never, origin), None)
             }
             Some(_) => (Op::OPEN, Some(self.child(here, &["additionalProperties"]))),
@@ -48,7 +49,7 @@ impl<'a> Compiler<'a> {
         };
         if names.len() > NameTable::LEN_MAX {
             return Err(self.error(
-                &here.place,
+                here.place,
                 format!("{} known members; at most {} are allowed", names.len(), NameTable::LEN_MAX),
             ));
         }
@@ -131,10 +132,10 @@ impl<'a> Compiler<'a> {
         };
         let mut required: Vec<(&'a str, OpIndex)> = Vec::new();
         let mut known = HashSet::new();
+        let place = self.below(here, &["required"]);
         for name in self.names(here, "required", value)? {
             if known.insert(name) {
-                let origin =
-                    self.origin(&here.place.child("required"), "required", format!("a member `{name}`"));
+                let origin = self.origin(place, "required", format!("a member `{name}`"));
                 required.push((name, origin));
             }
         }
