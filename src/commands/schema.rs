@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::{Ended, Failure, usage};
 use crate::cli::{Schema, SchemaCheck, SchemaOptions};
 use crate::config::SchemaFiles;
-use crate::files::{Event, Input, ReadOptions, Reader};
+use crate::files::{Event, Input, Layout, ReadOptions, Reader};
 use crate::program::{Documents, Draft, Explanation, FirstFailures, Options, Program, Scratch};
 use crate::tape::{Malformed, Parser};
 
@@ -48,8 +48,9 @@ fn check(args: &SchemaCheck, program: &Program, out: &mut impl Write) -> Result<
     let none = args.documents.is_empty() && args.document.is_empty();
     let paths = if none { &stdin } else { args.documents.as_slice() };
     let inputs: Vec<_> = paths.iter().map(|path| Input::from_argument(path)).collect();
+    let options = ReadOptions { layout: Layout::AutoOfValues, ..ReadOptions::default() };
     let mut failed = None;
-    for event in Reader::open(&inputs, &ReadOptions::default())? {
+    for event in Reader::open(&inputs, &options)? {
         match event {
             Event::Block(block) => {
                 block.spans.iter().try_for_each(|span| check.document(block.payload(span), out))?;

@@ -91,7 +91,10 @@ fn add_directory(
 fn text_of(path: &Path) -> Result<String, String> {
     let bytes = fs::read(path).map_err(|error| error.to_string())?;
     String::from_utf8(bytes).map_err(|error| {
-        format!("not UTF-8: the byte at position {} belongs to no character", error.utf8_error().valid_up_to())
+        format!(
+            "not UTF-8: the byte at position {} belongs to no character",
+            error.utf8_error().valid_up_to()
+        )
     })
 }
 

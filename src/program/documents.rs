@@ -55,7 +55,8 @@ impl Documents {
     #[must_use]
     pub fn of(files: &SchemaFiles) -> Self {
         let entries = files.documents.iter().map(|mapped| {
-            let unreadable = |problem: &String| Unreadable { pointer: String::new(), problem: problem.clone() };
+            let unreadable =
+                |problem: &String| Unreadable { pointer: String::new(), problem: problem.clone() };
             let content = mapped.text.as_ref().map_err(unreadable).and_then(|text| read(text));
             Document { uri: mapped.uri.clone(), file: mapped.file.clone(), content }
         });
@@ -179,8 +180,7 @@ pub(super) fn read(text: &str) -> Result<Content, Unreadable> {
         // The other parser says what is wrong, and where.
         Err(_) => Ok(()),
     })?;
-    let value =
-        serde_json::from_slice(&readable).map_err(|error| at_root(format!("not JSON: {error}")))?;
+    let value = serde_json::from_slice(&readable).map_err(|error| at_root(format!("not JSON: {error}")))?;
     Ok(Content { text: text.to_owned(), value, numbers })
 }
 

@@ -75,18 +75,14 @@ impl Program {
 
     /// Follows a failure of `anyOf` to the branch that was meant: the one that fails furthest down, or that has the right
     /// type.
-    pub(super) fn innermost(
-        &self,
-        mut failure: Failure,
-        tape: Tape<'_>,
-        scratch: &mut Scratch,
-    ) -> Failure {
+    pub(super) fn innermost(&self, mut failure: Failure, tape: Tape<'_>, scratch: &mut Scratch) -> Failure {
         let keyword_of = |failure: &Failure| {
             self.tables.origins.get(failure.op.0 as usize).map_or("", |origin| origin.keyword)
         };
         loop {
             let branches = branches_of(&self.tables, failure.op, keyword_of(&failure));
-            let inner = branches.iter().filter_map(|branch| self.first_failure(*branch, failure.at, tape, scratch));
+            let inner =
+                branches.iter().filter_map(|branch| self.first_failure(*branch, failure.at, tape, scratch));
             let rank = |inner: &Failure| (inner.at.0, keyword_of(inner) != "type");
             match inner.max_by_key(rank) {
                 Some(inner) if rank(&inner) > (failure.at.0, false) => failure = inner,

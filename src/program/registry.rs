@@ -212,11 +212,16 @@ impl<'a> Registry<'a> {
         if let Some((file, Err(problem))) =
             self.handed_over.get(uri).map(|document| (&document.file, &document.content))
         {
-            let pointer = if problem.pointer.is_empty() { String::new() } else { format!(" at `{}`", problem.pointer) };
+            let pointer =
+                if problem.pointer.is_empty() { String::new() } else { format!(" at `{}`", problem.pointer) };
             return Err(format!("`{uri}` is {file}, which cannot be used:{pointer} {}", problem.problem));
         }
         if let Some(metaschema) = metaschemas::builtin(uri) {
-            self.add_document(metaschema, uri, Known { root: Place::default(), file: uri.to_owned(), text: None });
+            self.add_document(
+                metaschema,
+                uri,
+                Known { root: Place::default(), file: uri.to_owned(), text: None },
+            );
         }
         self.by_uri.get(uri).copied().ok_or_else(|| {
             format!("`{uri}` is not among the documents that were handed over; nothing is fetched from the network")
@@ -281,7 +286,8 @@ impl<'a> Registry<'a> {
     /// Notes that a resource has an identifier. The schema's own count before those of other documents; of others, two that
     /// differ are an error for whoever refers to them.
     fn claim(&mut self, uri: String, number: u32, place: Place) {
-        let holder = self.by_uri.get(&uri).and_then(|holder| self.resource(*holder)).map(|holder| holder.place);
+        let holder =
+            self.by_uri.get(&uri).and_then(|holder| self.resource(*holder)).map(|holder| holder.place);
         let Some(holder) = holder.filter(|holder| *holder != place) else {
             self.by_uri.entry(uri).or_insert(number);
             return;
@@ -317,8 +323,9 @@ impl<'a> Registry<'a> {
                     let place = self.child(place, keyword);
                     match held {
                         Held::One => pending.push((place, resource)),
-                        Held::List(count) => pending
-                            .extend((0..count).map(|index| (self.child(place, &index.to_string()), resource))),
+                        Held::List(count) => pending.extend(
+                            (0..count).map(|index| (self.child(place, &index.to_string()), resource)),
+                        ),
                         Held::Map(members) => {
                             pending.extend(members.keys().map(|name| (self.child(place, name), resource)));
                         }

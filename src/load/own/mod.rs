@@ -98,7 +98,8 @@ impl Own {
         // It has compiled, so it is JSON.
         let root = serde_json::from_str(text).unwrap_or(Value::Bool(true));
         let mut documents = vec![(String::new(), root)];
-        documents.extend(options.documents.values().map(|(uri, document)| (uri.to_owned(), document.clone())));
+        documents
+            .extend(options.documents.values().map(|(uri, document)| (uri.to_owned(), document.clone())));
         let (patterns, keys) = (NamePatterns::of(&documents), mix.keys.count);
         let (valid, faults) = (Vec::new(), Vec::new());
         let mut own = Self { program, documents, patterns, seed, keys, valid, faults };

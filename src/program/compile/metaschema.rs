@@ -53,7 +53,8 @@ impl Compiler<'_> {
         let mut foreign_sorted: Vec<Place> = foreign.iter().copied().collect();
         foreign_sorted.sort_unstable();
         homes.extend(foreign_sorted);
-        homes.iter().try_for_each(|home| self.check_from(*home, &foreign))
+        let (mut parser, mut scratch) = (Parser::new(DEPTH_MAX), Scratch::default());
+        homes.iter().try_for_each(|home| self.check_from(*home, &foreign, (&mut parser, &mut scratch)))
     }
 
     /// The schema that has to be right as a whole for the sake of the schema at `place`: its document, if keywords lead
@@ -74,7 +75,8 @@ impl Compiler<'_> {
 
     /// Resources in these schemas whose dialect is not that of the schema around them.
     fn foreign_resources(&self, homes: &HashSet<Place>) -> HashSet<Place> {
-        let dialect_at = |place| self.registry.resource_at(place).and_then(|number| self.registry.resource(number));
+        let dialect_at =
+            |place| self.registry.resource_at(place).and_then(|number| self.registry.resource(number));
         let is_foreign = |place: Place| {
             let mut around = self.registry.places.parent(place);
             while let Some(outer) = around {
@@ -89,28 +91,41 @@ impl Compiler<'_> {
         places.filter(|place| is_foreign(*place) && homes.contains(&self.home(*place))).collect()
     }
 
-    fn check_from(&self, home: Place, foreign: &HashSet<Place>) -> Result<(), CompileError> {
+    fn check_from(
+        &self,
+        home: Place,
+        foreign: &HashSet<Place>,
+        (parser, scratch): (&mut Parser, &mut Scratch),
+    ) -> Result<(), CompileError> {
         let Some((value, document)) = self.registry.value(home).zip(self.registry.document(home)) else {
             return Ok(());
         };
         let (Some(dialect), Some(text)) = (self.dialect_of(home), document.text) else { return Ok(()) };
         let Some(metaschema) = of(dialect.draft).filter(|_| dialect.standard) else { return Ok(()) };
         let whole = home == document.root
-            && !foreign.iter().any(|place| self.registry.places.document(*place) == self.registry.places.document(home));
-        let text = if whole { Cow::Borrowed(text) } else { Cow::Owned(self.without(home, value, foreign).to_string()) };
-        let failure = Parser::new(DEPTH_MAX).parse(text.as_bytes(), |tape| {
-            let (tape, mut scratch) = (tape.ok()?, Scratch::default());
+            && !foreign
+                .iter()
+                .any(|place| self.registry.places.document(*place) == self.registry.places.document(home));
+        let text = if whole {
+            Cow::Borrowed(text)
+        } else {
+            Cow::Owned(self.without(home, value, foreign).to_string())
+        };
+        let failure = parser.parse(text.as_bytes(), |tape| {
+            let tape = tape.ok()?;
             let mut first = FirstFailure::default();
-            metaschema.execute(tape, &mut scratch, &mut first);
-            let failure = metaschema.innermost(first.0?, tape, &mut scratch);
-            metaschema.explain_all(&[failure], tape, &mut scratch).pop()
+            metaschema.execute(tape, scratch, &mut first);
+            let failure = metaschema.innermost(first.0?, tape, scratch);
+            metaschema.explain_all(&[failure], tape, scratch).pop()
         });
         let Some(Explanation { instance, schema, expected, found, .. }) = failure else { return Ok(()) };
         let name = match dialect.draft {
             Draft::V7 => "draft-07",
             Draft::V2020 => "2020-12",
         };
-        let problem = format!("found {found}; allowed is {expected} (metaschema of {name}, `{schema}`)");
+        let value = if expected.starts_with("of ") { "a value " } else { "" };
+        let problem =
+            format!("found {found}; allowed is {value}{expected} (metaschema of {name}, `{schema}`)");
         let mut error = self.error(home, problem);
         error.pointer.push_str(&instance);
         Err(error)
@@ -120,7 +135,9 @@ impl Compiler<'_> {
     fn dialect_of(&self, place: Place) -> Option<Dialect> {
         let mut place = Some(place);
         while let Some(here) = place {
-            if let Some(resource) = self.registry.resource_at(here).and_then(|number| self.registry.resource(number)) {
+            if let Some(resource) =
+                self.registry.resource_at(here).and_then(|number| self.registry.resource(number))
+            {
                 return resource.dialect.as_ref().ok().copied();
             }
             place = self.registry.places.parent(here);

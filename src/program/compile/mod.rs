@@ -35,12 +35,7 @@ fn compile_unchecked(text: &str, file: &str, options: &Options) -> Result<Progra
     compile_text(text, file, options, false)
 }
 
-fn compile_text(
-    text: &str,
-    file: &str,
-    options: &Options,
-    checked: bool,
-) -> Result<Program, CompileError> {
+fn compile_text(text: &str, file: &str, options: &Options, checked: bool) -> Result<Program, CompileError> {
     static NEXT_ID: AtomicU64 = AtomicU64::new(1);
     let content = documents::read(text).map_err(|Unreadable { pointer, problem }| CompileError {
         file: file.to_owned(),
@@ -58,6 +53,7 @@ fn compile_text(
         pattern_bytes: 0,
         dynamic_names: Vec::new(),
         dynamic_plans: HashMap::new(),
+        copied_ops: 0,
         targets_known: (0, 0),
     };
     let root = compiler.block(Place::default(), 0);
@@ -81,8 +77,8 @@ fn limits_origins() -> Vec<Origin> {
         |keyword, expected: &str| Origin { place: Place::default(), keyword, expected: expected.to_owned() };
     vec![
         origin("duplicate-names", "each name once in an object"),
-        origin("limit-steps", "a document that can be checked within `steps_max`"),
-        origin("limit-depth", "a document that can be checked within `call_depth_max`"),
+        origin("limit-steps", "a document that can be checked within the limit `schema_steps_max`"),
+        origin("limit-depth", "a document that can be checked within the limit `schema_calls_max`"),
     ]
 }
 
@@ -99,6 +95,8 @@ pub(super) struct Compiler<'a> {
     pub(super) dynamic_names: Vec<(String, usize)>,
     /// The plans by anchor and fallback: references that mean the same share one.
     pub(super) dynamic_plans: HashMap<(String, BlockId), u32>,
+    /// Ops that slots hold for the patterns that their names match.
+    pub(super) copied_ops: usize,
     /// How many blocks and dynamic references there were when the targets of these were last collected.
     targets_known: (usize, usize),
 }
@@ -145,6 +143,7 @@ impl<'a> Compiler<'a> {
     fn check_definitions(&mut self, blocks: usize) -> Result<(), CompileError> {
         self.tables.blocks.resize_with(blocks, Block::default);
         self.pattern_bytes = 0;
+        self.copied_ops = 0;
         self.patterns.clear();
         self.dynamic_names.clear();
         self.dynamic_plans.clear();
@@ -231,15 +230,19 @@ impl<'a> Compiler<'a> {
             }
         }
         let end = self.tables.ops.len() as u32;
-        if end as usize > self.options.limits.ops_max {
-            let problem = format!(
-                "the program has more ops than the limit `ops_max` = {}",
-                self.options.limits.ops_max
-            );
-            return Err(self.error(Place::default(), problem));
-        }
+        self.hold_to_limit(end as usize)?;
         self.tables.blocks.push(Block { full: Span { start, end }, resource, ..Block::default() });
         Ok(())
+    }
+
+    /// Refuses a program of more ops than are allowed.
+    pub(super) fn hold_to_limit(&self, ops: usize) -> Result<(), CompileError> {
+        let ops_max = self.options.limits.ops_max;
+        if ops <= ops_max {
+            return Ok(());
+        }
+        let problem = format!("the program has more ops than the limit `schema_ops_max` = {ops_max}");
+        Err(self.error(Place::default(), problem))
     }
 
     fn dialect(&self, resource: u32) -> Result<Dialect, CompileError> {

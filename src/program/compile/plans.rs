@@ -60,6 +60,9 @@ impl<'a> Compiler<'a> {
             let in_properties = properties.is_some_and(|properties| properties.contains_key(*name));
             let slot = self.slot(here, name, origin, in_properties, &plan_patterns, others, others_block);
             apart &= slot.patterns.is_empty();
+            // Each pattern that a known name matches is an op of its slot.
+            self.copied_ops += slot.patterns.len();
+            self.hold_to_limit(self.copied_ops)?;
             self.tables.slots.push(slot);
         }
         let table = NameTable::new(names.iter().copied(), self.tables.objects.len());
