@@ -122,10 +122,11 @@ impl Check<'_> {
     /// One document's outcome. Of more failures than are put into words there is only the number.
     fn write(&self, errors: &[Value], more: u64, out: &mut impl Write) -> Result<()> {
         if self.json {
-            let mut line = json!({"index": self.index, "valid": errors.is_empty(), "errors": errors});
-            if more > 0 {
-                line["more"] = more.into();
-            }
+            let (index, valid) = (self.index, errors.is_empty());
+            let line = match more {
+                0 => json!({"index": index, "valid": valid, "errors": errors}),
+                more => json!({"index": index, "valid": valid, "errors": errors, "more": more}),
+            };
             writeln!(out, "{line}")?;
         } else if errors.is_empty() {
             writeln!(out, "{}: valid", self.index)?;

@@ -65,12 +65,12 @@ impl Program {
         }
         // PERF: in the order of the document the way to a node goes on from the one before.
         numbered.sort_by_key(|(_, failure, _)| failure.at.0);
-        let mut explained: Vec<(usize, Explanation)> = numbered
+        let mut words: Vec<(usize, Explanation)> = numbered
             .into_iter()
             .map(|(number, failure, count)| (number, explainer.explain(failure, count, scratch)))
             .collect();
-        explained.sort_by_key(|(number, _)| *number);
-        explained.into_iter().map(|(_, explanation)| explanation).collect()
+        words.sort_by_key(|(number, _)| *number);
+        words.into_iter().map(|(_, explanation)| explanation).collect()
     }
 
     /// Follows a failure of `anyOf` to the branch that was meant: the one that fails furthest down, or that has the right
@@ -247,7 +247,7 @@ fn lacking_member(tables: &Tables, failure: Failure, before: usize, tape: Tape<'
 }
 
 /// The names of an object's members.
-fn names_of<'t>(tape: Tape<'t>, at: usize) -> HashSet<&'t str> {
+fn names_of(tape: Tape<'_>, at: usize) -> HashSet<&str> {
     let Some(Node::Object { len, .. }) = tape.nodes().get(at) else { return HashSet::new() };
     let (mut names, mut next) = (HashSet::with_capacity(*len), at + 1);
     for _ in 0..*len {

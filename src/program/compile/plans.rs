@@ -48,10 +48,9 @@ impl<'a> Compiler<'a> {
             required.iter().map(|(name, _)| *name).chain(rest).collect()
         };
         if names.len() > NameTable::LEN_MAX {
-            return Err(self.error(
-                here.place,
-                format!("{} known members; at most {} are allowed", names.len(), NameTable::LEN_MAX),
-            ));
+            let problem =
+                format!("{} known members; at most {} are allowed", names.len(), NameTable::LEN_MAX);
+            return Err(self.error(here.place, problem));
         }
         let start = self.tables.slots.len() as u32;
         let mut apart = true;
