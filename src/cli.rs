@@ -522,12 +522,12 @@ pub struct SchemaCheck {
     /// The schema.
     #[arg(long, value_name = "FILE")]
     pub schema: PathBuf,
-    /// Files of documents (NDJSON or an array, which are split); `-` or nothing is standard input.
+    /// Files of documents: NDJSON, or a file that is one array, whose items are the documents; `-` or nothing is standard input.
     pub documents: Vec<PathBuf>,
-    /// A file that is one document as a whole; may be given several times.
+    /// A file that is one document as a whole; may be given several times, beside other files or without.
     #[arg(long, value_name = "FILE")]
     pub document: Vec<PathBuf>,
-    /// One JSON object per document.
+    /// One JSON object per document: index, valid, errors; `more` counts failures beyond the first 1000, which are not put into words.
     #[arg(long)]
     pub json: bool,
     /// How the schema is compiled.

@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use super::{Ended, Failure, usage};
 use crate::cli::{Schema, SchemaCheck, SchemaOptions};
 use crate::config::SchemaFiles;
-use crate::files::{Event, Input, ReadOptions, Reader};
-use crate::program::{self, AllFailures, Documents, Draft, Options, Program, Scratch};
-use crate::tape::{Malformed, Parser, Tape};
+use crate::files::{Event, Input, Layout, ReadOptions, Reader};
+use crate::program::{Documents, Draft, Explanation, FirstFailures, Options, Program, Scratch};
+use crate::tape::{Malformed, Parser};
 
 /// LIMIT: deepest nesting of a document.
 const DEPTH_MAX: usize = 512;
@@ -48,8 +48,9 @@ fn check(args: &SchemaCheck, program: &Program, out: &mut impl Write) -> Result<
     let none = args.documents.is_empty() && args.document.is_empty();
     let paths = if none { &stdin } else { args.documents.as_slice() };
     let inputs: Vec<_> = paths.iter().map(|path| Input::from_argument(path)).collect();
+    let options = ReadOptions { layout: Layout::AutoOfValues, ..ReadOptions::default() };
     let mut failed = None;
-    for event in Reader::open(&inputs, &ReadOptions::default())? {
+    for event in Reader::open(&inputs, &options)? {
         match event {
             Event::Block(block) => {
                 block.spans.iter().try_for_each(|span| check.document(block.payload(span), out))?;
@@ -63,7 +64,8 @@ fn check(args: &SchemaCheck, program: &Program, out: &mut impl Write) -> Result<
     }
     for path in &args.document {
         let document = fs::read(path).with_context(|| path.display().to_string())?;
-        check.document(&document, out)?;
+        // As at the start of every file, a byte order mark is not part of the document.
+        check.document(document.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&document), out)?;
     }
     match failed {
         Some(error) => Err(error.into()),
@@ -76,14 +78,10 @@ fn check(args: &SchemaCheck, program: &Program, out: &mut impl Write) -> Result<
 fn load(schema: &Path, arguments: &SchemaOptions) -> Result<Program> {
     let map = arguments.map.iter().map(|(prefix, directory)| (prefix.as_str(), directory.as_path()));
     let files = SchemaFiles::read(schema, map)?;
-    let mut documents = Documents::default();
-    for (uri, document) in files.documents {
-        documents.insert(uri, document);
-    }
     let options = Options {
         default_draft: if arguments.draft == "7" { Draft::V7 } else { Draft::V2020 },
         assert_formats: !arguments.no_format,
-        documents,
+        documents: Documents::of(&files),
         ..Options::default()
     };
     Ok(Program::compile(&files.text, &files.file, &options)?)
@@ -101,29 +99,35 @@ struct Check<'a> {
 impl Check<'_> {
     fn document(&mut self, text: &[u8], out: &mut impl Write) -> Result<()> {
         let Self { program, parser, scratch, .. } = self;
-        let errors = parser.parse(text, |tape| match tape {
+        let (errors, more) = parser.parse(text, |tape| match tape {
             Err(error) => {
-                let message = match error {
-                    Malformed::TooDeep => format!("nested deeper than {DEPTH_MAX}"),
-                    _ => syntax_message(text),
-                };
-                vec![json!({"instance": "", "schema": "", "keyword": "json-syntax", "message": message})]
+                let message = syntax_message(error, text);
+                let error =
+                    json!({"instance": "", "schema": "", "keyword": "json-syntax", "message": message});
+                (vec![error], 0)
             }
             Ok(tape) => {
-                let mut all = AllFailures::default();
-                program.execute(tape, scratch, &mut all);
-                all.0.iter().map(|failure| describe(program, *failure, tape)).collect()
+                let mut first = FirstFailures::default();
+                program.execute(tape, scratch, &mut first);
+                let words = program.explain_all(&first.kept, tape, scratch);
+                (words.iter().map(describe).collect(), first.more)
             }
         });
         self.all_valid &= errors.is_empty();
-        self.write(&errors, out)?;
+        self.write(&errors, more, out)?;
         self.index += 1;
         Ok(())
     }
 
-    fn write(&self, errors: &[Value], out: &mut impl Write) -> Result<()> {
+    /// One document's outcome. Of more failures than are put into words there is only the number.
+    fn write(&self, errors: &[Value], more: u64, out: &mut impl Write) -> Result<()> {
         if self.json {
-            writeln!(out, "{}", json!({"index": self.index, "valid": errors.is_empty(), "errors": errors}))?;
+            let (index, valid) = (self.index, errors.is_empty());
+            let line = match more {
+                0 => json!({"index": index, "valid": valid, "errors": errors}),
+                more => json!({"index": index, "valid": valid, "errors": errors, "more": more}),
+            };
+            writeln!(out, "{line}")?;
         } else if errors.is_empty() {
             writeln!(out, "{}: valid", self.index)?;
         } else {
@@ -138,19 +142,32 @@ impl Check<'_> {
                     text("schema")
                 )?;
             }
+            if more > 0 {
+                writeln!(out, "  and {more} more")?;
+            }
         }
         Ok(())
     }
 }
 
 /// simd-json says little about what it refuses; a second parser knows line and column.
-fn syntax_message(text: &[u8]) -> String {
-    let error = serde_json::from_slice::<serde::de::IgnoredAny>(text).err();
-    error.map_or_else(|| "not JSON".to_owned(), |error| format!("not JSON: {error}"))
+fn syntax_message(error: Malformed, text: &[u8]) -> String {
+    match error {
+        Malformed::TooDeep => format!("nested deeper than {DEPTH_MAX} levels; allowed are that many"),
+        Malformed::LoneSurrogate => "not JSON: an escape names half a surrogate pair".to_owned(),
+        Malformed::NotUtf8 => {
+            let valid = std::str::from_utf8(text).map_or_else(|error| error.valid_up_to(), str::len);
+            format!("not UTF-8: the byte at position {valid} belongs to no character")
+        }
+        Malformed::Syntax => {
+            let error = serde_json::from_slice::<serde::de::IgnoredAny>(text).err();
+            error.map_or_else(|| "not JSON".to_owned(), |error| format!("not JSON: {error}"))
+        }
+    }
 }
 
-fn describe(program: &Program, failure: program::Failure, tape: Tape<'_>) -> Value {
-    let words = program.explain(failure, tape);
-    let message = format!("{}: expected {}, found {}", words.keyword, words.expected, words.found);
-    json!({"instance": words.instance, "schema": words.schema, "keyword": words.keyword, "message": message})
+fn describe(words: &Explanation) -> Value {
+    let Explanation { instance, schema, keyword, expected, found } = words;
+    let message = format!("{keyword}: expected {expected}, found {found}");
+    json!({"instance": instance, "schema": schema, "keyword": keyword, "message": message})
 }

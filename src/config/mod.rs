@@ -40,7 +40,7 @@ pub use owned::OWNED;
 pub use peers::Peers;
 pub use read::{Secret, did_you_mean};
 pub use registry::{Names, Registry};
-pub use schema_files::{SchemaFiles, SchemaFilesError};
+pub use schema_files::{MappedFile, SchemaFiles, SchemaFilesError};
 
 impl Config {
     /// Reads and checks a configuration file.

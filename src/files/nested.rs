@@ -71,6 +71,13 @@ impl Nesting {
     }
 }
 
+/// The index behind the bracket that closes an array at the start of a text.
+pub(super) fn array_end(text: &[u8]) -> Option<usize> {
+    let mut nesting = Nesting::default();
+    nesting.open(b'[');
+    nesting.close(text, 1)
+}
+
 /// Whether a byte outside strings opens or closes something.
 fn changes_nesting(byte: u8) -> bool {
     matches!(byte, b'"' | b'{' | b'}' | b'[' | b']')

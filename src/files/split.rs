@@ -7,7 +7,7 @@
 use memchr::{memchr, memchr_iter};
 
 use super::is_white;
-use super::nested::{Array, Documents};
+use super::nested::{Array, Documents, array_end};
 
 /// How records are laid out in a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,6 +15,9 @@ pub enum Layout {
     /// By content: an array, pretty-printed documents, or lines.
     #[default]
     Auto,
+    /// As [`Self::Auto`], for records that may be arrays themselves: a first line that is a whole array, with more lines
+    /// behind it, is a record like them.
+    AutoOfValues,
     /// One record per line, whatever the content.
     Lines,
     /// JSON documents one after another, each over as many lines as it likes: a record begins at a byte that is not
@@ -114,10 +117,13 @@ impl Splitter {
                     }
                     self.mode = first_mode(self.layout);
                 }
-                Mode::Detect { first } => match detect(bytes, cursor, *first, ended, &mut self.blank_lines) {
-                    Some(mode) => self.mode = mode,
-                    None => return Step::More,
-                },
+                Mode::Detect { first } => {
+                    let values = *first && self.layout == Layout::AutoOfValues;
+                    match detect(bytes, cursor, (*first, values), ended, &mut self.blank_lines) {
+                        Some(mode) => self.mode = mode,
+                        None => return Step::More,
+                    }
+                }
                 Mode::Lines => return self.next_line(bytes, cursor, partial, ended),
                 Mode::Array(array) => match array.next(bytes, cursor, ended) {
                     Some(step) => return step,
@@ -171,7 +177,7 @@ fn is_blank(bytes: &[u8], start: usize, end: usize) -> bool {
 
 fn first_mode(layout: Layout) -> Mode {
     match layout {
-        Layout::Auto => Mode::Detect { first: true },
+        Layout::Auto | Layout::AutoOfValues => Mode::Detect { first: true },
         Layout::Lines => Mode::Lines,
         Layout::Documents => Mode::Documents(Documents::default()),
     }
@@ -190,7 +196,7 @@ fn skip_byte_order_mark(bytes: &[u8], cursor: &mut Cursor, ended: bool) -> bool 
 fn detect(
     bytes: &[u8],
     cursor: &mut Cursor,
-    first: bool,
+    (first, values): (bool, bool),
     ended: bool,
     blank_lines: &mut u64,
 ) -> Option<Mode> {
@@ -214,11 +220,18 @@ fn detect(
     }
     let opening = found?;
     match bytes.get(opening) {
-        Some(b'[') => {
-            let line = cursor.line;
-            cursor.advance(bytes, opening + 1);
-            Some(Mode::Array(Array::new(line)))
-        }
+        Some(b'[') if values => match is_line(bytes.get(opening..).unwrap_or_default(), ended) {
+            Some(true) => {
+                cursor.restart(cursor.start);
+                Some(Mode::Lines)
+            }
+            Some(false) => Some(array(bytes, cursor, opening)),
+            None => {
+                cursor.scanned = opening;
+                None
+            }
+        },
+        Some(b'[') => Some(array(bytes, cursor, opening)),
         Some(b'{') if first => match is_pretty(bytes.get(opening + 1..).unwrap_or_default(), ended) {
             Some(true) => {
                 cursor.restart(opening);
@@ -239,6 +252,26 @@ fn detect(
             Some(Mode::Lines)
         }
     }
+}
+
+fn array(bytes: &[u8], cursor: &mut Cursor, opening: usize) -> Mode {
+    let line = cursor.line;
+    cursor.advance(bytes, opening + 1);
+    Mode::Array(Array::new(line))
+}
+
+/// Whether an array closes on the line where it opens, with more than white space behind that line. `None` if it can't be
+/// told yet.
+fn is_line(text: &[u8], ended: bool) -> Option<bool> {
+    let whole = ended || text.len() > DETECT_BYTES_MAX;
+    let looked_at = text.get(..DETECT_BYTES_MAX).unwrap_or(text);
+    let Some(len) = memchr(b'\n', looked_at) else { return whole.then_some(false) };
+    let (line, behind) = looked_at.split_at(len);
+    let Some(end) = array_end(line) else { return Some(false) };
+    if !line.get(end..).unwrap_or_default().iter().all(|&byte| is_white(byte)) {
+        return Some(false);
+    }
+    if behind.iter().any(|&byte| !is_white(byte)) { Some(true) } else { whole.then_some(false) }
 }
 
 /// Whether the text behind a file's first `{` shows a document over several lines: a line break, then a name or the

@@ -244,10 +244,6 @@ fn compile_custom(
     profile: Profile,
     limits: Limits,
 ) -> Result<Compiled, FormatError> {
-    let mut documents = Documents::default();
-    for (uri, document) in &custom.files.documents {
-        documents.insert(uri.clone(), document.clone());
-    }
     let options = Options {
         default_draft: match custom.keys.draft {
             config::DraftChoice::V7 => Draft::V7,
@@ -255,7 +251,7 @@ fn compile_custom(
         },
         assert_formats: custom.keys.assert_formats,
         limits,
-        documents,
+        documents: Documents::of(&custom.files),
     };
     let program = Program::compile(&custom.files.text, &custom.files.file, &options)
         .map_err(|source| FormatError::Schema { format: name.to_owned(), source })?;

@@ -73,7 +73,7 @@ fn write_op(out: &mut String, tables: &Tables, op: &Op, indent: &str) -> fmt::Re
         write!(out, " {expected}")?;
     }
     if !keyword.is_empty() && op.origin.0 > 2 {
-        write!(out, "   [{}]", origin.map_or("", |origin| &origin.pointer))?;
+        write!(out, "   [{}]", origin.map_or_else(String::new, |origin| tables.places.text(origin.place)))?;
     }
     writeln!(out)?;
     match op.kind {

@@ -36,7 +36,9 @@ mod names;
 mod numbers;
 mod ops;
 mod patterns;
+mod places;
 mod positions;
+mod registry;
 mod strings;
 #[cfg(test)]
 mod tests;
@@ -47,7 +49,7 @@ use std::ops::ControlFlow;
 
 pub use documents::Documents;
 pub use duplicates::first_duplicate;
-pub use explain::Explanation;
+pub use explain::{Explanation, FAILURES_MAX};
 pub use listing::Size;
 pub use ops::OpIndex;
 
@@ -69,7 +71,7 @@ pub enum Draft {
 impl Draft {
     /// The draft whose metaschema has this URI.
     fn of_uri(uri: &str) -> Option<Self> {
-        match uri {
+        match uri.strip_suffix('#').unwrap_or(uri) {
             "http://json-schema.org/draft-07/schema" | "https://json-schema.org/draft-07/schema" => {
                 Some(Self::V7)
             }
@@ -213,6 +215,30 @@ impl Observer for AllFailures {
     }
 }
 
+/// Keeps the first [`FAILURES_MAX`] failures and counts the others.
+#[derive(Clone, Debug, Default)]
+pub struct FirstFailures {
+    /// The failures.
+    pub kept: Vec<Failure>,
+    /// How many more there are.
+    pub more: u64,
+}
+
+impl Observer for FirstFailures {
+    fn failed(&mut self, failure: Failure) -> ControlFlow<()> {
+        if self.kept.len() < FAILURES_MAX {
+            self.kept.push(failure);
+        } else {
+            self.more += 1;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn wants_all(&self) -> bool {
+        true
+    }
+}
+
 /// How a walk went.
 #[derive(Clone, Copy, Debug, Default)]
 struct Walked {
@@ -320,35 +346,6 @@ impl Program {
     /// Whether a document holds, duplicate names included, and nothing else.
     pub fn accepts(&self, tape: Tape<'_>, scratch: &mut Scratch) -> bool {
         self.walk_silently(tape, scratch).through
-    }
-
-    /// The other half of [`Self::execute`]: the words for a failure. Of `anyOf` and `oneOf` it says what each branch
-    /// lacks, or which ones hold.
-    #[must_use]
-    pub fn explain(&self, failure: Failure, tape: Tape<'_>) -> Explanation {
-        let mut explanation = explain::explain(&self.tables, failure, tape);
-        let branches = explain::branches_of(&self.tables, failure.op, explanation.keyword);
-        if !branches.is_empty() {
-            let first = |branch: &BlockId| self.first_failure(*branch, failure.at, tape);
-            let outcomes = branches.iter().take(explain::BRANCHES_MAX).map(first).collect::<Vec<_>>();
-            let hidden = branches.len() - outcomes.len();
-            explanation.found.push_str(&explain::break_down(&self.tables, &outcomes, hidden, tape));
-        }
-        explanation
-    }
-
-    /// The first failure of one block on one node.
-    fn first_failure(&self, block: BlockId, at: NodeIndex, tape: Tape<'_>) -> Option<Failure> {
-        let mut first = FirstFailure::default();
-        let sink = Reporting(&mut first);
-        let Walked { stopped, .. } = self.walk_from(
-            (call_of(block), at.0 as usize),
-            tape,
-            &mut Scratch::default(),
-            sink,
-            Duty::default(),
-        );
-        first.0.or(stopped.map(|op| Failure { reason: Reason::Schema, at, op }))
     }
 
     /// Walks once, for validity with duplicate names, and only to what is left to check if the outline is known.

@@ -9,6 +9,7 @@ pub(super) use super::looks::{Pass, Types};
 use super::names::{NameTable, Text};
 use super::numbers::{Divisor, Given};
 use super::patterns::Pattern;
+use super::places::{Place, Places};
 use super::strings::Format;
 
 /// Which check failed: an index into the program's table of origins.
@@ -342,7 +343,7 @@ pub(super) struct DynamicPlan {
 /// Where a check stands in the schema, and what it asks for, in words.
 #[derive(Clone, Debug)]
 pub(super) struct Origin {
-    pub(super) pointer: String,
+    pub(super) place: Place,
     pub(super) keyword: &'static str,
     pub(super) expected: String,
 }
@@ -378,4 +379,6 @@ pub(super) struct Tables {
     pub(super) ranges: Vec<RangePlan>,
     pub(super) patterns: Vec<Pattern>,
     pub(super) origins: Vec<Origin>,
+    /// Where the origins stand.
+    pub(super) places: Places,
 }

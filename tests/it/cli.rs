@@ -356,6 +356,61 @@ fn schema_checks_documents_line_by_line_and_goes_on() {
 }
 
 #[test]
+fn schema_reads_what_files_hold() {
+    let dir = TempDir::new("schema-files");
+    let write = |name: &str, text: &[u8]| {
+        fs::write(dir.path().join(name), text).unwrap();
+        dir.path().join(name).display().to_string()
+    };
+    let schema =
+        write("s.json", b"\xef\xbb\xbf{\"type\":\"array\",\"items\":{\"$ref\":\"http://x/a/n.json\"}}");
+    fs::create_dir_all(dir.path().join("maps/a")).unwrap();
+    write("maps/a/n.json", br#"{"type":"integer"}"#);
+    write("maps/garbage.json", b"garbage");
+    write("maps/latin1.json", b"\"\xe4\"");
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("..", dir.path().join("maps/a/loop")).unwrap();
+    let map = format!("http://x={}", dir.path().join("maps").display());
+    let check = |arguments: &[&str]| {
+        let (code, out, err) =
+            run(&[&["schema", "check", "--schema", &schema, "--map", &map, "--json"], arguments].concat());
+        let lines: Vec<serde_json::Value> =
+            out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        (code, lines, err)
+    };
+    // Arrays line by line are documents; a file that is one array holds them.
+    let lines = write("lines.ndjson", b"[1]\n[2,\"x\"]\n");
+    let array = write("array.json", b"\xef\xbb\xbf[[1],[\"x\"],\n[2]]\n");
+    let (code, documents, err) = check(&[&lines, &array]);
+    let valid: Vec<_> = documents.iter().map(|line| line["valid"].as_bool().unwrap()).collect();
+    assert_eq!((code, valid.as_slice()), (1, [true, false, true, false, true].as_slice()), "{err}");
+    // Each document that is named is checked.
+    let [one, two] = [write("one.json", b"\xef\xbb\xbf[1]"), write("two.json", b"[null]")];
+    let (_, documents, err) = check(&["--document", &one, "--document", &two]);
+    let valid: Vec<_> = documents.iter().map(|line| line["valid"].as_bool().unwrap()).collect();
+    assert_eq!(valid, [true, false], "{err}");
+    // What is no text and what is no JSON are told apart.
+    let broken = write("broken.ndjson", b"[\"\xff\"]\n[\"\\ud800\"]\n[\n");
+    let (_, documents, _) = check(&[&broken]);
+    let message = |number: usize| documents[number]["errors"][0]["message"].as_str().unwrap();
+    assert!(message(0).contains("not UTF-8") && message(1).contains("surrogate"), "{documents:?}");
+    // More failures than anyone reads are counted.
+    let many = write("many.json", format!("[[{}]]", vec!["\"x\""; 1500].join(",")).as_bytes());
+    let (_, documents, _) = check(&[&many]);
+    assert_eq!(
+        (documents[0]["errors"].as_array().unwrap().len(), &documents[0]["more"]),
+        (1000, &serde_json::json!(500))
+    );
+    // A file that nobody can read counts once a schema refers to it, by name.
+    for (name, part) in [("garbage.json", "not JSON"), ("latin1.json", "not UTF-8")] {
+        let bad = write("bad.json", format!(r#"{{"$ref":"http://x/{name}"}}"#).as_bytes());
+        let (code, _, err) = run(&["schema", "compile", &bad, "--map", &map]);
+        assert_eq!(code, 2);
+        assert!(err.contains(&format!("maps/{name}")) && err.contains(part), "{err}");
+    }
+}
+
+#[test]
 fn schema_lists_a_program() {
     let (code, out, err) = run(&["schema", "compile", "configs/schemas/olympus.json"]);
     assert_eq!(code, 0, "{err}");

@@ -51,7 +51,7 @@ impl Observer for Count {
 }
 
 /// Compiles and checks within the time; says how long it took.
-fn check(name: &str, schema: &str, document: &str) {
+pub(crate) fn check(name: &str, schema: &str, document: &str) {
     assert!(schema.len() <= SCHEMA_BYTES_MAX, "{name}: the schema has {} bytes", schema.len());
     assert!(document.len() <= 1 << 20, "{name}: the document has {} bytes", document.len());
     let (schema, document) = (schema.to_owned(), document.to_owned());
@@ -99,7 +99,7 @@ fn array_of(item: &str) -> String {
 }
 
 /// `count` parts, made from their number, joined.
-fn parts(count: usize, make: impl Fn(usize) -> String) -> String {
+pub(crate) fn parts(count: usize, make: impl Fn(usize) -> String) -> String {
     (0..count).map(make).collect::<Vec<_>>().join(",")
 }
 

@@ -10,6 +10,8 @@ mod corpora;
 mod differential;
 mod fuzz;
 mod hostile;
+mod large_schemas;
+mod schemas;
 mod shapes;
 mod shrink;
 mod streams;

@@ -67,7 +67,7 @@ fn remotes(suite: &Path) -> Documents {
     let mut documents = Documents::default();
     for path in files(&root) {
         let name = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
-        documents.insert(format!("http://localhost:1234/{name}"), read(&path));
+        documents.insert(format!("http://localhost:1234/{name}"), &read(&path));
     }
     documents
 }

@@ -123,6 +123,28 @@ fn the_layout_can_be_set() {
     );
 }
 
+#[test]
+fn arrays_in_lines_are_records_where_records_may_be_arrays() {
+    for (text, expected) in [
+        ("[1]\n[2]\n", vec!["[1]", "[2]"]),
+        ("\n [\"]\\\"\"] \r\n\n{}", vec![" [\"]\\\"\"] ", "{}"]),
+        ("[1]\nx\n", vec!["[1]", "x"]),
+        ("[1,2]", vec!["1", "2"]),
+        ("[1,2]\n", vec!["1", "2"]),
+        ("[1,2] \n \n", vec!["1", "2"]),
+        ("[1,\n2]\n[3]\n", vec!["1", "2", "3"]),
+        ("[[1],\n[2]]", vec!["[1]", "[2]"]),
+        ("{\"a\":1}\n[2]\n", vec!["{\"a\":1}", "[2]"]),
+    ] {
+        for block_bytes in 1..=text.len() {
+            let values = ReadOptions { layout: Layout::AutoOfValues, ..blocks(block_bytes) };
+            let outcome = read(text.as_bytes(), &values);
+            assert_eq!(outcome.texts(), expected, "{text:?}, blocks of {block_bytes}");
+        }
+    }
+    assert_eq!(read(b"[1]\n[2]\n", &layout(Layout::Auto)).texts(), ["1", "2"]);
+}
+
 /// JSON with brackets, quotes, backslashes and white space in all the wrong places.
 fn json() -> impl Strategy<Value = String> {
     let text = proptest::collection::vec(

@@ -21,7 +21,7 @@ use serde_json::Value;
 use super::mix::Mix;
 use super::stream::Made;
 use super::{PAYLOAD_BYTES_MAX, Random};
-use crate::program::{AllFailures, CompileError, Documents, FirstFailure, Options, Program, Scratch};
+use crate::program::{AllFailures, CompileError, FirstFailure, Options, Program, Scratch};
 use crate::tape::Parser;
 use crate::verdict::Reason;
 use draw::{Drawer, NamePatterns};
@@ -90,20 +90,16 @@ impl Own {
     /// Compiles a schema and finds out what can be made from it. Of the mix, `faults` and `keys.count` count.
     pub fn new(
         (text, file): (&str, &str),
-        others: Vec<(String, Value)>,
         options: &Options,
         mix: &Mix,
         seed: u64,
     ) -> Result<Self, OwnError> {
-        let mut registry = Documents::default();
-        for (uri, document) in &others {
-            registry.insert(uri.clone(), document.clone());
-        }
-        let program = Program::compile(text, file, &Options { documents: registry, ..options.clone() })?;
+        let program = Program::compile(text, file, options)?;
         // It has compiled, so it is JSON.
         let root = serde_json::from_str(text).unwrap_or(Value::Bool(true));
         let mut documents = vec![(String::new(), root)];
-        documents.extend(others);
+        documents
+            .extend(options.documents.values().map(|(uri, document)| (uri.to_owned(), document.clone())));
         let (patterns, keys) = (NamePatterns::of(&documents), mix.keys.count);
         let (valid, faults) = (Vec::new(), Vec::new());
         let mut own = Self { program, documents, patterns, seed, keys, valid, faults };

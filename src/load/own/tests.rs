@@ -3,7 +3,7 @@
 use super::*;
 
 fn own(schema: &str, mix: &Mix) -> Result<Own, OwnError> {
-    Own::new((schema, "test.json"), Vec::new(), &Options::default(), mix, 5)
+    Own::new((schema, "test.json"), &Options::default(), mix, 5)
 }
 
 /// Schemas that use the keywords, one by one and together.

@@ -87,22 +87,17 @@ impl Compiler<'_> {
                 match *state {
                     State::Done => continue,
                     State::Open => {
-                        let place = self.places.get(block).map(|(place, _)| place.clone());
-                        let place = place.unwrap_or(crate::program::documents::Place {
-                            document: 0,
-                            pointer: String::new(),
-                        });
+                        let place = self.places.get(block).map(|(place, _)| *place).unwrap_or_default();
                         return Err(self.error(
-                            &place,
+                            place,
                             "a reference leads back here without going down in the document".into(),
                         ));
                     }
                     State::New => *state = State::Open,
                 }
                 path.push((block, true));
+                // A block that is pending twice is not a loop: it is done when it comes up again.
                 path.extend(in_place(&self.tables, block).into_iter().map(|next| (next.0 as usize, false)));
-                // A block that is pending twice is not a loop; only one that is open is.
-                path.dedup();
             }
         }
         Ok(())

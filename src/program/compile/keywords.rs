@@ -50,13 +50,14 @@ impl<'a> Compiler<'a> {
 
     /// Adds an op for `keyword`.
     pub(super) fn push(&mut self, here: &mut Here<'a>, keyword: &'static str, kind: Kind, expected: String) {
-        let origin = self.origin(&here.place.child(keyword), keyword, expected);
+        let place = self.below(here, &[keyword]);
+        let origin = self.origin(place, keyword, expected);
         here.ops.push(Op::new(kind, origin));
     }
 
     /// The error for a keyword whose value is not what it has to be.
     pub(super) fn misuse<T>(
-        &self,
+        &mut self,
         here: &Here<'a>,
         keyword: &str,
         value: &Value,
@@ -66,7 +67,8 @@ impl<'a> Compiler<'a> {
             Value::Array(_) | Value::Object(_) => kind_of(value).to_owned(),
             scalar => shorten(&scalar.to_string()),
         };
-        Err(self.error(&here.place.child(keyword), format!("`{keyword}` is {found}; allowed is {allowed}")))
+        let place = self.below(here, &[keyword]);
+        Err(self.error(place, format!("`{keyword}` is {found}; allowed is {allowed}")))
     }
 
     fn types(&mut self, here: &mut Here<'a>) -> Done {
@@ -108,11 +110,14 @@ impl<'a> Compiler<'a> {
                 self.tables.strings.push(Text::new(text));
                 Kind::ConstString(self.tables.strings.len() as u32 - 1)
             } else {
-                let literal = self.literal(&here.place.child("const"), value);
+                let place = self.below(here, &["const"]);
+                let literal = self.literal(place, value);
                 self.tables.literals.push(literal);
                 Kind::Const(self.tables.literals.len() as u32 - 1)
             };
-            self.push(here, "const", kind, shorten(&value.to_string()));
+            let place = self.below(here, &["const"]);
+            let expected = shorten(&self.written(place, value));
+            self.push(here, "const", kind, expected);
         }
         let Some(value) = here.schema.get("enum") else { return Ok(()) };
         let Value::Array(values) = value else { return self.misuse(here, "enum", value, "an array") };
@@ -126,17 +131,23 @@ impl<'a> Compiler<'a> {
             self.tables.string_sets.push(set);
             Kind::EnumStrings(self.tables.string_sets.len() as u32 - 1)
         } else {
-            let place = here.place.child("enum");
-            let literals = values
-                .iter()
-                .enumerate()
-                .map(|(number, value)| self.literal(&place.child(&number.to_string()), value))
-                .collect();
+            let place = self.below(here, &["enum"]);
+            let literals = values.iter().enumerate().map(|(number, value)| {
+                let place = self.registry.child(place, &number.to_string());
+                self.literal(place, value)
+            });
+            let literals = literals.collect();
             self.tables.enums.push(literals);
             Kind::Enum(self.tables.enums.len() as u32 - 1)
         };
-        let list = values.iter().map(Value::to_string).collect::<Vec<_>>().join(", ");
-        self.push(here, "enum", kind, format!("one of {}", shorten(&list)));
+        let place = self.below(here, &["enum"]);
+        let list = self.written(place, value);
+        let list = list.strip_prefix('[').and_then(|list| list.strip_suffix(']')).unwrap_or(&list);
+        let expected = match values.as_slice() {
+            [] => "nothing: the list of what is allowed is empty".to_owned(),
+            _ => format!("one of {}", shorten(list)),
+        };
+        self.push(here, "enum", kind, expected);
         Ok(())
     }
 
@@ -151,17 +162,19 @@ impl<'a> Compiler<'a> {
         for (keyword, make, words) in keywords {
             let Some(value) = here.schema.get(keyword) else { continue };
             let Value::Number(number) = value else { return self.misuse(here, keyword, value, "a number") };
-            let given = Given::new(&self.number_text(&here.place.child(keyword), number));
-            let expected = format!("{words} {}", shorten(&given.to_string()));
+            let text = self.number_text(here, keyword, number);
+            let given = Given::new(&text);
+            let expected = format!("{words} {}", shorten(&text));
             self.tables.numbers.push(given);
             self.push(here, keyword, make(self.tables.numbers.len() as u32 - 1), expected);
         }
         let Some(value) = here.schema.get("multipleOf") else { return Ok(()) };
-        let text = value.as_number().map(|number| self.number_text(&here.place.child("multipleOf"), number));
-        let Some(divisor) = text.and_then(|text| Divisor::new(&text)) else {
+        let text = value.as_number().map(|number| self.number_text(here, "multipleOf", number));
+        let divisor = text.as_deref().and_then(Divisor::new);
+        let (Some(text), Some(divisor)) = (text, divisor) else {
             return self.misuse(here, "multipleOf", value, "a number above 0 with at most 38 digits");
         };
-        let expected = format!("a multiple of {}", shorten(&divisor.to_string()));
+        let expected = format!("a multiple of {}", shorten(&text));
         self.tables.divisors.push(divisor);
         self.push(here, "multipleOf", Kind::MultipleOf(self.tables.divisors.len() as u32 - 1), expected);
         Ok(())
@@ -188,7 +201,7 @@ impl<'a> Compiler<'a> {
     /// A keyword whose value is a number of things. Nothing has 2^32 parts, so larger ones are cut to that.
     pub(super) fn count(&mut self, here: &Here<'a>, keyword: &str) -> Result<Option<u32>, CompileError> {
         let Some(value) = here.schema.get(keyword) else { return Ok(None) };
-        let text = value.as_number().map(|number| self.number_text(&here.place.child(keyword), number));
+        let text = value.as_number().map(|number| self.number_text(here, keyword, number));
         match text.map(|text| Given::new(&text)) {
             Some(count) if count.floor() >= 0 && count.floor() == count.ceiling() => {
                 Ok(Some(u32::try_from(count.floor()).unwrap_or(u32::MAX)))
@@ -202,7 +215,8 @@ impl<'a> Compiler<'a> {
             let Value::String(text) = value else {
                 return self.misuse(here, "pattern", value, "a regular expression");
             };
-            let number = self.pattern(text, &here.place.child("pattern"))?;
+            let place = self.below(here, &["pattern"]);
+            let number = self.pattern(text, place)?;
             self.push(here, "pattern", Kind::Pattern(number), format!("a match of {}", shorten(text)));
         }
         Ok(())
@@ -264,7 +278,8 @@ impl<'a> Compiler<'a> {
                 return self.misuse(here, "$ref", value, "a URI reference");
             };
             let target = self.registry.resolve(here.resource, reference);
-            let target = target.map_err(|problem| self.error(&here.place.child("$ref"), problem))?;
+            let place = self.below(here, &["$ref"]);
+            let target = target.map_err(|problem| self.error(place, problem))?;
             let block = self.block(target.place, target.resource);
             self.push(here, "$ref", Kind::Call(block), String::new());
         }
@@ -276,19 +291,28 @@ impl<'a> Compiler<'a> {
             return self.misuse(here, "$dynamicRef", value, "a URI reference");
         };
         let target = self.registry.resolve(here.resource, reference);
-        let target = target.map_err(|problem| self.error(&here.place.child("$dynamicRef"), problem))?;
+        let place = self.below(here, &["$dynamicRef"]);
+        let target = target.map_err(|problem| self.error(place, problem))?;
         let fallback = self.block(target.place, target.resource);
         // Only a reference that starts at a dynamic anchor is dynamic.
         let kind = match target.dynamic {
-            Some(name) => {
-                self.dynamic_names.push((name, self.tables.dynamics.len()));
-                self.tables.dynamics.push(DynamicPlan { candidates: Vec::new(), fallback });
-                Kind::Dynamic(self.tables.dynamics.len() as u32 - 1)
-            }
+            Some(name) => Kind::Dynamic(self.dynamic_plan(name, fallback)),
             None => Kind::Call(fallback),
         };
         self.push(here, "$dynamicRef", kind, String::new());
         Ok(())
+    }
+
+    /// The number of the plan for a dynamic reference.
+    fn dynamic_plan(&mut self, name: String, fallback: BlockId) -> u32 {
+        if let Some(number) = self.dynamic_plans.get(&(name.clone(), fallback)) {
+            return *number;
+        }
+        let number = self.tables.dynamics.len();
+        self.dynamic_names.push((name.clone(), number));
+        self.dynamic_plans.insert((name, fallback), number as u32);
+        self.tables.dynamics.push(DynamicPlan { candidates: Vec::new(), fallback });
+        number as u32
     }
 
     fn combinations(&mut self, here: &mut Here<'a>) -> Done {

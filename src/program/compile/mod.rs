@@ -8,6 +8,7 @@ mod closed;
 mod exact;
 mod finish;
 mod keywords;
+mod metaschema;
 mod plans;
 
 use std::collections::{HashMap, HashSet};
@@ -15,38 +16,57 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::Value;
 
-use super::documents::{Dialect, Place, Registry, push_token};
+use super::documents::{self, Dialect, Unreadable};
 use super::ops::{Block, BlockId, Op, OpIndex, Origin, Span, Tables};
 use super::patterns::{Pattern, PatternLimits};
+use super::places::Place;
+use super::registry::Registry;
 use super::{CompileError, Draft, Options, Program};
 
 /// The base of schemas without `$id`.
 pub(super) const ROOT_URI: &str = "schema:/";
 
 pub(super) fn compile(text: &str, file: &str, options: &Options) -> Result<Program, CompileError> {
+    compile_text(text, file, options, true)
+}
+
+/// Compiles a schema that is known to be one: a metaschema.
+fn compile_unchecked(text: &str, file: &str, options: &Options) -> Result<Program, CompileError> {
+    compile_text(text, file, options, false)
+}
+
+fn compile_text(text: &str, file: &str, options: &Options, checked: bool) -> Result<Program, CompileError> {
     static NEXT_ID: AtomicU64 = AtomicU64::new(1);
-    let at_root = |problem| CompileError { file: file.to_owned(), pointer: String::new(), problem };
-    let (readable, texts) = exact::texts_of(text);
-    let root: Value =
-        serde_json::from_str(&readable).map_err(|error| at_root(format!("not JSON: {error}")))?;
-    let registry = Registry::new(&root, ROOT_URI, &options.documents, options.default_draft);
+    let content = documents::read(text).map_err(|Unreadable { pointer, problem }| CompileError {
+        file: file.to_owned(),
+        pointer,
+        problem,
+    })?;
+    let registry = Registry::new((&content, file), ROOT_URI, &options.documents, options.default_draft);
     let mut compiler = Compiler {
         registry,
         options,
-        file,
-        texts,
         tables: Tables { origins: limits_origins(), ..Tables::default() },
         ids: HashMap::new(),
         places: Vec::new(),
         patterns: HashMap::new(),
         pattern_bytes: 0,
         dynamic_names: Vec::new(),
+        dynamic_plans: HashMap::new(),
+        copied_ops: 0,
+        targets_known: (0, 0),
     };
-    let root = compiler.block(Place { document: 0, pointer: String::new() }, 0);
+    let root = compiler.block(Place::default(), 0);
     compiler.lower_all()?;
     let root_op = compiler.finish(root)?;
-    let tables = std::mem::take(&mut compiler.tables);
+    let mut tables = std::mem::take(&mut compiler.tables);
     compiler.check_definitions(tables.blocks.len())?;
+    compiler.refuse_conflicts()?;
+    if checked {
+        compiler.check_metaschemas()?;
+    }
+    tables.places = std::mem::take(&mut compiler.registry.places);
+    tables.places.seal();
     let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
     Ok(Program { id, root, root_op, tables, limits: options.limits })
 }
@@ -54,20 +74,17 @@ pub(super) fn compile(text: &str, file: &str, options: &Options) -> Result<Progr
 /// The origins that no keyword has, in the order of [`OpIndex`]'s constants.
 fn limits_origins() -> Vec<Origin> {
     let origin =
-        |keyword, expected: &str| Origin { pointer: String::new(), keyword, expected: expected.to_owned() };
+        |keyword, expected: &str| Origin { place: Place::default(), keyword, expected: expected.to_owned() };
     vec![
         origin("duplicate-names", "each name once in an object"),
-        origin("limit-steps", "a document that can be checked within `steps_max`"),
-        origin("limit-depth", "a document that can be checked within `call_depth_max`"),
+        origin("limit-steps", "a document that can be checked within the limit `schema_steps_max`"),
+        origin("limit-depth", "a document that can be checked within the limit `schema_calls_max`"),
     ]
 }
 
 pub(super) struct Compiler<'a> {
     pub(super) registry: Registry<'a>,
     pub(super) options: &'a Options,
-    file: &'a str,
-    /// The texts of numbers in the schema that a value does not have exactly, by pointer.
-    texts: HashMap<String, String>,
     pub(super) tables: Tables,
     ids: HashMap<Place, BlockId>,
     /// Place and resource of each block, in the order of their numbers.
@@ -76,6 +93,12 @@ pub(super) struct Compiler<'a> {
     pattern_bytes: usize,
     /// Anchor and plan of each dynamic reference.
     pub(super) dynamic_names: Vec<(String, usize)>,
+    /// The plans by anchor and fallback: references that mean the same share one.
+    pub(super) dynamic_plans: HashMap<(String, BlockId), u32>,
+    /// Ops that slots hold for the patterns that their names match.
+    pub(super) copied_ops: usize,
+    /// How many blocks and dynamic references there were when the targets of these were last collected.
+    targets_known: (usize, usize),
 }
 
 /// The schema object that is being compiled.
@@ -94,24 +117,23 @@ impl<'a> Compiler<'a> {
             return *id;
         }
         let id = BlockId(self.places.len() as u32);
-        let resource = self.registry.resource_at(&place).unwrap_or(resource);
-        self.ids.insert(place.clone(), id);
+        let resource = self.registry.resource_at(place).unwrap_or(resource);
+        self.ids.insert(place, id);
         self.places.push((place, resource));
         id
     }
 
     fn lower_all(&mut self) -> Result<(), CompileError> {
-        let mut dynamic_targets = (0, 0);
         loop {
-            while let Some((place, resource)) = self.places.get(self.tables.blocks.len()).cloned() {
+            while let Some((place, resource)) = self.places.get(self.tables.blocks.len()).copied() {
                 self.lower(place, resource)?;
             }
             // New resources can bring new targets for dynamic references, and these new blocks.
             let now = (self.places.len(), self.dynamic_names.len());
-            if now == dynamic_targets {
+            if now == self.targets_known || self.dynamic_names.is_empty() {
                 return Ok(());
             }
-            dynamic_targets = now;
+            self.targets_known = now;
             self.collect_dynamic_targets();
         }
     }
@@ -121,40 +143,66 @@ impl<'a> Compiler<'a> {
     fn check_definitions(&mut self, blocks: usize) -> Result<(), CompileError> {
         self.tables.blocks.resize_with(blocks, Block::default);
         self.pattern_bytes = 0;
+        self.copied_ops = 0;
         self.patterns.clear();
         self.dynamic_names.clear();
+        self.dynamic_plans.clear();
         let mut next = 0;
-        while let Some((place, resource)) = self.places.get(next).cloned() {
-            next += 1;
-            let Some(Value::Object(schema)) = self.registry.value(&place).filter(|_| place.document == 0)
-            else {
-                continue;
-            };
-            let modern = self.dialect(resource).is_ok_and(|dialect| dialect.draft == Draft::V2020);
-            let keywords: &[&str] = if modern { &["$defs", "definitions"] } else { &["definitions"] };
-            for keyword in keywords {
-                let Some(Value::Object(definitions)) = schema.get(*keyword) else { continue };
-                for name in definitions.keys() {
-                    self.block(place.child(keyword).child(name), resource);
-                }
-            }
+        while next < self.places.len() {
+            // All that are there at once: a round per level of definitions in definitions.
+            let end = self.places.len();
+            (next..end).for_each(|number| self.add_definitions(number));
+            next = end;
             self.lower_all()?;
         }
         self.refuse_loops()
     }
 
+    /// Adds the definitions in the schema of a block, if that is one of the schema itself.
+    fn add_definitions(&mut self, number: usize) {
+        let Some((place, resource)) = self.places.get(number).copied() else { return };
+        let is_own = self.registry.places.document(place) == 0;
+        let Some(Value::Object(schema)) = self.registry.value(place).filter(|_| is_own) else { return };
+        let modern = self.dialect(resource).is_ok_and(|dialect| dialect.draft == Draft::V2020);
+        let keywords: &[&str] = if modern { &["$defs", "definitions"] } else { &["definitions"] };
+        for keyword in keywords {
+            let Some(Value::Object(definitions)) = schema.get(*keyword) else { continue };
+            let place = self.registry.child(place, keyword);
+            for name in definitions.keys() {
+                let definition = self.registry.child(place, name);
+                self.block(definition, resource);
+            }
+        }
+    }
+
+    /// Refuses identifiers that stand twice in a document that is used.
+    fn refuse_conflicts(&self) -> Result<(), CompileError> {
+        let used: HashSet<u32> =
+            self.places.iter().map(|(place, _)| self.registry.places.document(*place)).collect();
+        let mut conflicts = self.registry.conflicts.iter();
+        match conflicts.find(|(place, _)| used.contains(&self.registry.places.document(*place))) {
+            Some((place, problem)) => Err(self.error(*place, problem.clone())),
+            None => Ok(()),
+        }
+    }
+
     fn collect_dynamic_targets(&mut self) {
         // Only resources that the program can enter stand in a dynamic scope.
         let entered: HashSet<u32> = self.places.iter().map(|(_, resource)| *resource).collect();
-        for (name, plan) in self.dynamic_names.clone() {
+        let mut candidates: HashMap<String, Vec<(u32, BlockId)>> = HashMap::new();
+        for (name, _) in self.dynamic_names.clone() {
+            if candidates.contains_key(&name) {
+                continue;
+            }
             let mut targets = self.registry.dynamic_anchors(&name);
             targets.retain(|(resource, _)| entered.contains(resource));
-            let candidates = targets
-                .into_iter()
-                .map(|(resource, place)| (resource, self.block(place, resource)))
-                .collect();
-            if let Some(plan) = self.tables.dynamics.get_mut(plan) {
-                plan.candidates = candidates;
+            let blocks = targets.into_iter().map(|(resource, place)| (resource, self.block(place, resource)));
+            let blocks = blocks.collect();
+            candidates.insert(name, blocks);
+        }
+        for (name, plan) in &self.dynamic_names {
+            if let Some(plan) = self.tables.dynamics.get_mut(*plan) {
+                plan.candidates = candidates.get(name).cloned().unwrap_or_default();
             }
         }
     }
@@ -162,10 +210,10 @@ impl<'a> Compiler<'a> {
     /// Compiles one schema into the full list of its ops.
     fn lower(&mut self, place: Place, resource: u32) -> Result<(), CompileError> {
         let start = self.tables.ops.len() as u32;
-        match self.registry.value(&place) {
+        match self.registry.value(place) {
             Some(Value::Bool(true)) => {}
             Some(Value::Bool(false)) => {
-                let origin = self.origin(&place, "false", "nothing is allowed here".to_owned());
+                let origin = self.origin(place, "false", "nothing is allowed here".to_owned());
                 self.tables.ops.push(Op::new(super::ops::Kind::Never, origin));
             }
             Some(Value::Object(schema)) => {
@@ -177,63 +225,52 @@ impl<'a> Compiler<'a> {
             other => {
                 let found = other.map_or("nothing", kind_of);
                 return Err(
-                    self.error(&place, format!("found {found}; a schema is an object, `true` or `false`"))
+                    self.error(place, format!("found {found}; a schema is an object, `true` or `false`"))
                 );
             }
         }
         let end = self.tables.ops.len() as u32;
-        if end as usize > self.options.limits.ops_max {
-            let problem = format!(
-                "the program has more ops than the limit `ops_max` = {}",
-                self.options.limits.ops_max
-            );
-            let place = Place { document: 0, pointer: String::new() };
-            return Err(self.error(&place, problem));
-        }
+        self.hold_to_limit(end as usize)?;
         self.tables.blocks.push(Block { full: Span { start, end }, resource, ..Block::default() });
         Ok(())
     }
 
+    /// Refuses a program of more ops than are allowed.
+    pub(super) fn hold_to_limit(&self, ops: usize) -> Result<(), CompileError> {
+        let ops_max = self.options.limits.ops_max;
+        if ops <= ops_max {
+            return Ok(());
+        }
+        let problem = format!("the program has more ops than the limit `schema_ops_max` = {ops_max}");
+        Err(self.error(Place::default(), problem))
+    }
+
     fn dialect(&self, resource: u32) -> Result<Dialect, CompileError> {
-        match self.registry.resource(resource).map(|resource| (&resource.place, &resource.dialect)) {
+        match self.registry.resource(resource).map(|resource| (resource.place, &resource.dialect)) {
             Some((_, Ok(dialect))) => Ok(*dialect),
-            Some((place, Err(problem))) => Err(self.error(&place.child("$schema"), problem.clone())),
+            Some((place, Err(problem))) => {
+                let mut error = self.error(place, problem.clone());
+                error.pointer.push_str("/$schema");
+                Err(error)
+            }
             None => Ok(Dialect::of(self.options.default_draft)),
         }
     }
 
     /// Notes where a check comes from.
-    pub(super) fn origin(&mut self, place: &Place, keyword: &'static str, expected: String) -> OpIndex {
+    pub(super) fn origin(&mut self, place: Place, keyword: &'static str, expected: String) -> OpIndex {
         let number = OpIndex(self.tables.origins.len() as u32);
-        let pointer = self.display(place);
-        self.tables.origins.push(Origin { pointer, keyword, expected });
+        self.tables.origins.push(Origin { place, keyword, expected });
         number
     }
 
-    fn display(&self, place: &Place) -> String {
-        match place.document {
-            0 => place.pointer.clone(),
-            document => {
-                let root = Place { document, pointer: String::new() };
-                let resource =
-                    self.registry.resource_at(&root).and_then(|number| self.registry.resource(number));
-                format!("{}#{}", resource.map_or("", |resource| &resource.uri), place.pointer)
-            }
-        }
-    }
-
-    pub(super) fn error(&self, place: &Place, problem: String) -> CompileError {
-        let pointer = self.display(place);
-        match pointer.split_once('#').filter(|_| place.document != 0) {
-            Some((uri, pointer)) => {
-                CompileError { file: uri.to_owned(), pointer: pointer.to_owned(), problem }
-            }
-            None => CompileError { file: self.file.to_owned(), pointer, problem },
-        }
+    pub(super) fn error(&self, place: Place, problem: String) -> CompileError {
+        let file = self.registry.document(place).map(|document| document.file.clone()).unwrap_or_default();
+        CompileError { file, pointer: self.registry.places.pointer(place), problem }
     }
 
     /// The number of a pattern; equal ones are compiled once.
-    pub(super) fn pattern(&mut self, text: &str, place: &Place) -> Result<u32, CompileError> {
+    pub(super) fn pattern(&mut self, text: &str, place: Place) -> Result<u32, CompileError> {
         if let Some(number) = self.patterns.get(text) {
             return Ok(*number);
         }
@@ -259,11 +296,13 @@ impl<'a> Compiler<'a> {
 
     /// The block of a schema below `here`.
     pub(super) fn child(&mut self, here: &Here<'a>, tokens: &[&str]) -> BlockId {
-        let mut place = here.place.clone();
-        for token in tokens {
-            push_token(&mut place.pointer, token);
-        }
+        let place = self.below(here, tokens);
         self.block(place, here.resource)
+    }
+
+    /// A place below `here`.
+    pub(super) fn below(&mut self, here: &Here<'a>, tokens: &[&str]) -> Place {
+        tokens.iter().fold(here.place, |place, token| self.registry.child(place, token))
     }
 }
 

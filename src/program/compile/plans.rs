@@ -27,13 +27,14 @@ impl<'a> Compiler<'a> {
         }
         let mut plan_patterns = Vec::new();
         for text in patterns.into_iter().flat_map(Map::keys) {
-            let number = self.pattern(text, &here.place.child("patternProperties").child(text))?;
+            let place = self.below(here, &["patternProperties", text]);
+            let number = self.pattern(text, place)?;
             plan_patterns.push((number, self.child(here, &["patternProperties", text]), Op::OPEN));
         }
         let (others, others_block) = match additional {
             Some(Value::Bool(false)) => {
-                let place = here.place.child("additionalProperties");
-                let origin = self.origin(&place, "additionalProperties", "no further members".to_owned());
+                let place = self.below(here, &["additionalProperties"]);
+                let origin = self.origin(place, "additionalProperties", "no further members".to_owned());
                 (Op::new(Kind::Never, origin), None)
             }
             Some(_) => (Op::OPEN, Some(self.child(here, &["additionalProperties"]))),
@@ -47,10 +48,9 @@ impl<'a> Compiler<'a> {
             required.iter().map(|(name, _)| *name).chain(rest).collect()
         };
         if names.len() > NameTable::LEN_MAX {
-            return Err(self.error(
-                &here.place,
-                format!("{} known members; at most {} are allowed", names.len(), NameTable::LEN_MAX),
-            ));
+            let problem =
+                format!("{} known members; at most {} are allowed", names.len(), NameTable::LEN_MAX);
+            return Err(self.error(here.place, problem));
         }
         let start = self.tables.slots.len() as u32;
         let mut apart = true;
@@ -59,6 +59,9 @@ impl<'a> Compiler<'a> {
             let in_properties = properties.is_some_and(|properties| properties.contains_key(*name));
             let slot = self.slot(here, name, origin, in_properties, &plan_patterns, others, others_block);
             apart &= slot.patterns.is_empty();
+            // Each pattern that a known name matches is an op of its slot.
+            self.copied_ops += slot.patterns.len();
+            self.hold_to_limit(self.copied_ops)?;
             self.tables.slots.push(slot);
         }
         let table = NameTable::new(names.iter().copied(), self.tables.objects.len());
@@ -131,10 +134,10 @@ impl<'a> Compiler<'a> {
         };
         let mut required: Vec<(&'a str, OpIndex)> = Vec::new();
         let mut known = HashSet::new();
+        let place = self.below(here, &["required"]);
         for name in self.names(here, "required", value)? {
             if known.insert(name) {
-                let origin =
-                    self.origin(&here.place.child("required"), "required", format!("a member `{name}`"));
+                let origin = self.origin(place, "required", format!("a member `{name}`"));
                 required.push((name, origin));
             }
         }

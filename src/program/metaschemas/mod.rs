@@ -35,6 +35,11 @@ pub(super) fn builtin(uri: &str) -> Option<&'static Value> {
     all().iter().find(|(name, _)| *name == uri).map(|(_, document)| document)
 }
 
+/// Its text.
+pub(super) fn text(uri: &str) -> Option<&'static str> {
+    TEXTS.iter().find(|(name, _)| *name == uri).map(|(_, text)| *text)
+}
+
 /// Whether this URI is a metaschema's.
 pub(super) fn is_builtin(uri: &str) -> bool {
     TEXTS.iter().any(|(name, _)| *name == uri)

@@ -101,7 +101,17 @@ fn build_dfa(pattern: &str, bytes_max: usize) -> Result<dense::DFA<Vec<u32>>, St
         .thompson(thompson::Config::new().nfa_size_limit(Some(bytes_max)))
         .syntax(syntax::Config::new().unicode(true).utf8(true).nest_limit(PATTERN_NESTING_MAX))
         .build(pattern)
-        .map_err(|error| reason(&error))
+        .map_err(|error| {
+            let nfa = std::error::Error::source(&error).and_then(|cause| cause.downcast_ref());
+            let is_nfa_limit = nfa.is_some_and(|nfa: &thompson::BuildError| nfa.size_limit().is_some());
+            if error.is_size_limit_exceeded() || is_nfa_limit {
+                format!(
+                    "its matcher takes more bytes than the limit `pattern_program_bytes_max` = {bytes_max}"
+                )
+            } else {
+                reason(&error)
+            }
+        })
 }
 
 /// The innermost cause: the outer errors only say that a regex could not be built.
@@ -274,7 +284,10 @@ mod tests {
         for pattern in ["(", "a)", "[z-a]", r"\p{Nothing}", r"[\p{Nothing}]", "a{3,2}", "*a", r"\"] {
             assert!(!is_regex(pattern), "{pattern}");
         }
-        assert!(Pattern::new("[01]*1[01]{30}", LIMITS).is_err());
+        for pattern in ["[01]*1[01]{30}", "(a{1000}){1000}"] {
+            let error = Pattern::new(pattern, LIMITS).unwrap_err();
+            assert!(error.contains("`pattern_program_bytes_max` = 1048576"), "{error}");
+        }
         assert!(Pattern::new(&"a".repeat(5000), LIMITS).unwrap_err().contains("pattern_bytes_max"));
     }
 }
