@@ -70,7 +70,7 @@ fn many_resources_and_anchors() {
     check("dynamic anchors", &format!(r#"{{"prefixItems":[{dynamic}]}}"#), "[[[1]]]");
     let dynamic = fill(60_000, |number| {
         format!(
-            r##""{number:x}":{{"$id":"a{number:x}","$dynamicAnchor":"n","$dynamicRef":"b{number:x}#n","$defs":{{"b":{{"$id":"b{number:x}","$dynamicAnchor":"n"}}}}}}"##
+            r#""{number:x}":{{"$id":"a{number:x}","$dynamicAnchor":"n","$dynamicRef":"b{number:x}#n","$defs":{{"b":{{"$id":"b{number:x}","$dynamicAnchor":"n"}}}}}}"#
         )
     });
     check("dynamic anchors in definitions", &format!(r#"{{"$defs":{{{dynamic}}}}}"#), "1");

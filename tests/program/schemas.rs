@@ -87,7 +87,7 @@ fn what_the_metaschema_refuses_is_refused() {
 fn each_resource_is_held_against_its_own_metaschema() {
     // A list of schemas in `items` is for draft 7 only, and the schema around it is none of its.
     let old = r#"{"$schema": "http://json-schema.org/draft-07/schema#", "$id": "http://x/old", "items": [{}], "title": TITLE}"#;
-    let mixed = format!(r##"{{"$ref": "http://x/old", "$defs": {{"old": {old}}}}}"##);
+    let mixed = format!(r#"{{"$ref": "http://x/old", "$defs": {{"old": {old}}}}}"#);
     compile(&mixed.replace("TITLE", "\"t\""), Draft::V2020, &[]).unwrap();
     let error = compile(&mixed.replace("TITLE", "5"), Draft::V2020, &[]).unwrap_err();
     assert_eq!(error.pointer, "/$defs/old/title");
