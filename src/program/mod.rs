@@ -1,7 +1,7 @@
 //! JSON Schema as a precompiled program that runs on the tape.
 //!
 //! ```text
-//!  schema text ──serde_json──► tree ──documents──► resources, anchors, references
+//!  schema text ──serde_json──► tree ──registry───► resources, anchors, references
 //!                                        │
 //!                                     compile      one block of ops per schema object; names, patterns, literals
 //!                                        │         in side tables; references are block numbers
@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Reading order: `ops` (the shapes), `compile/` (how a schema becomes ops), `execute/` (how ops run), then the
-//! leaves: `looks`, `names`, `numbers`, `decimals`, `literals`, `patterns/`, `strings/`, `duplicates`, `explain`.
+//! leaves: `places`, `looks`, `names`, `numbers`, `decimals`, `literals`, `patterns/`, `strings/`, `duplicates`, `explain`.
 //!
 //! The order of failures is fixed and does not depend on the order of members: a duplicate name anywhere comes before
 //! everything else; then, from the top down and depth first, for each value its type, `const` and `enum`, bounds,
