@@ -14,7 +14,8 @@ use crate::program::looks::Pass;
 use crate::program::ops::{BlockId, Kind, ObjectPlan, Op, Tables};
 use crate::tape::{Node, Outline};
 
-/// LIMIT: values of one document that are left to check; a document with more is walked.
+/// LIMIT: values of one document that are left to check; a document with more is walked. The memory for them is there from
+/// the start, so that learning does not allocate.
 const CHECKS_MAX: usize = 128;
 
 /// A worker's lists for one program.
@@ -22,7 +23,7 @@ const CHECKS_MAX: usize = 128;
 pub(in crate::program) struct Outlined(ByOutline<List>);
 
 /// All that is left to check in documents of one outline.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(in crate::program) struct List {
     checks: Vec<Check>,
     /// Whether that is all; otherwise documents of this outline are walked.
@@ -41,7 +42,7 @@ struct Check {
 
 impl Default for Outlined {
     fn default() -> Self {
-        Self(ByOutline::new(List::default))
+        Self(ByOutline::new(|| List { checks: Vec::with_capacity(CHECKS_MAX), complete: false }))
     }
 }
 
@@ -63,7 +64,6 @@ impl Outlined {
     ) {
         let Some(List { checks, complete }) = self.0.learn(outline) else { return };
         checks.clear();
-        checks.reserve_exact(CHECKS_MAX);
         // Where the dynamic scope counts, an op cannot be run for itself.
         *complete = tables.dynamics.is_empty()
             && Lesson { tables, nodes, checks }.value(root, Pass::NOTHING, 0).is_some();
