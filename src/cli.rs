@@ -393,7 +393,8 @@ pub struct BenchKafka {
     /// How long to wait for missing records while none comes.
     #[arg(long, default_value_t = 10.0)]
     pub patience_s: f64,
-    /// The seed of the keys; the stream of each run has ids of its own.
+    /// The seed of stream and keys. A filter that remembers ids takes the same stream for copies: give a second run another
+    /// seed, and the filter the keys that `--prepare` makes for it.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Mix of formats, faults, repetitions, sizes and keys (TOML).

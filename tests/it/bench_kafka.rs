@@ -56,12 +56,9 @@ fn our_own_filter_is_found_clean() {
     let pid = filter.id().to_string();
     let (code, report) =
         bench(&topics, &dir, &["--rate", "1500", "--seconds", "4", "--warm-up-s", "1", "--filter-pid", &pid]);
-    // The filter remembers the first run; the second one has ids of its own.
-    let again = bench(&topics, &dir, &["--rate", "500", "--seconds", "2", "--warm-up-s", "1"]);
     let _ = filter.kill();
     let _ = filter.wait();
     assert_eq!(code, 0, "{report:#}");
-    assert_eq!((again.0, &again.1["findings"]["sent"]), (0, &1000.into()), "{:#}", again.1);
     assert_eq!(report["findings"]["sent"], 6000);
     assert_eq!(report["latency_ms"]["corrected"]["count"], 4500, "without the warm-up: {report:#}");
     assert!(report["runs"][0]["filter_cpu_s"].as_f64().unwrap() > 0.0);

@@ -35,10 +35,8 @@ pub(super) fn run(args: &BenchKafka) -> Result<Ended, Failure> {
         return Err(usage(anyhow!("--rate must be above 0, and --seconds above --warm-up-s")));
     }
     let machine = Machine::here();
-    // A filter remembers the ids of an earlier run: each run has its own, whatever the seed of the keys.
-    let start = clock::wall();
-    let seed = Random::new(args.seed ^ start.micros() as u64).next();
-    let generator = Generator::new(&mix, seed, &secrets, start, Destination::Topic).map_err(usage)?;
+    let generator =
+        Generator::new(&mix, args.seed, &secrets, clock::wall(), Destination::Topic).map_err(usage)?;
     let mut bench = Bench { args, route: &route, generator: &generator, first: 0, runs: Vec::new() };
     let outcome = match args.search_p99_ms {
         Some(goal) => bench.search(goal)?,
