@@ -15,7 +15,6 @@ mod bluelabel;
 mod compiled;
 mod custom;
 mod detect;
-mod exact;
 mod expected;
 mod facts;
 pub(crate) mod fields;
@@ -67,6 +66,8 @@ pub struct Format {
     pub schema_file: &'static str,
     /// What an audit tells its records apart by: sender, receiver, subject, tenant, key; and the time.
     pub labels: LabelPointers<'static>,
+    /// The rules that need what came before.
+    pub past: &'static [Rule],
 }
 
 macro_rules! schema_files {
@@ -102,6 +103,7 @@ pub static FORMATS: &[Format] = &[
             time: "/envelope/timestamp",
             millis: false,
         },
+        past: sequence::OLYMPUS,
     },
     Format {
         name: "agh",
@@ -118,6 +120,7 @@ pub static FORMATS: &[Format] = &[
             time: "/ts",
             millis: false,
         },
+        past: sequence::AGH,
     },
     Format {
         name: "alfred",
@@ -140,6 +143,7 @@ pub static FORMATS: &[Format] = &[
             time: "/envelope/metadata/timestamp",
             millis: false,
         },
+        past: sequence::ALFRED,
     },
     Format {
         name: "humaninloop-input",
@@ -156,6 +160,7 @@ pub static FORMATS: &[Format] = &[
             time: "",
             millis: false,
         },
+        past: sequence::HUMANINLOOP,
     },
     Format {
         name: "humaninloop-output",
@@ -168,6 +173,7 @@ pub static FORMATS: &[Format] = &[
         overlay: schema_files!("humaninloop-output").1,
         schema_file: schema_files!("humaninloop-output").2,
         labels: LabelPointers { texts: ["", "", "/recommendation", "", ""], time: "", millis: false },
+        past: sequence::HUMANINLOOP,
     },
     Format {
         name: "bluelabel",
@@ -192,6 +198,7 @@ pub static FORMATS: &[Format] = &[
             time: "/timestamp",
             millis: false,
         },
+        past: sequence::BLUELABEL,
     },
 ];
 

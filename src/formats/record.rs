@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 
 use crate::clock::Timestamp;
 use crate::credentials::digest;
+use crate::program::Decimal;
 use crate::tape::{Node, NodeIndex, StaticNode, Tape};
 
-use super::exact;
 use super::fields::{Field, Fields, behind};
 use super::rule::Found;
 
@@ -100,7 +100,7 @@ impl<'a> Record<'a> {
     pub fn is_whole_at(&self, at: NodeIndex) -> bool {
         match self.value(at) {
             Some(Node::Static(StaticNode::I64(_) | StaticNode::U64(_))) => true,
-            Some(Node::Static(StaticNode::F64(_))) => self.tape.number_text(at).is_some_and(exact::is_whole),
+            Some(Node::Static(StaticNode::F64(_))) => self.tape.number_text(at).is_some_and(is_integer),
             _ => false,
         }
     }
@@ -113,7 +113,7 @@ impl<'a> Record<'a> {
             Node::Static(StaticNode::U64(number)) => Some(number.cmp(&u64::from(bound))),
             // The digits have the word only where the nearest double is the bound itself.
             Node::Static(StaticNode::F64(number)) => match number.partial_cmp(&f64::from(bound))? {
-                Ordering::Equal => exact::compare(self.tape.number_text(at)?, bound),
+                Ordering::Equal => Some(Decimal::of(self.tape.number_text(at)?).compare_whole(bound.into())),
                 other => Some(other),
             },
             _ => None,
@@ -209,6 +209,11 @@ impl<'a> Record<'a> {
     }
 }
 
+/// Whether a number has no fraction, by its digits.
+fn is_integer(text: &str) -> bool {
+    Decimal::of(text).is_integer()
+}
+
 /// A node's whole number, in any spelling of it.
 #[must_use]
 pub(super) fn whole(tape: Tape<'_>, at: NodeIndex) -> Option<i64> {
@@ -217,7 +222,7 @@ pub(super) fn whole(tape: Tape<'_>, at: NodeIndex) -> Option<i64> {
         Node::Static(StaticNode::I64(number)) => Some(*number),
         Node::Static(StaticNode::U64(number)) => i64::try_from(*number).ok(),
         Node::Static(StaticNode::F64(number)) if number.fract() == 0.0 && number.abs() <= EXACT_MAX => {
-            exact::is_whole(tape.number_text(at)?).then_some(*number as i64)
+            is_integer(tape.number_text(at)?).then_some(*number as i64)
         }
         _ => None,
     }

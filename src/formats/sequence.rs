@@ -3,6 +3,7 @@
 //! The window and the ledger decide by them; here stands only what a person is told. A rule bears the name of the key
 //! that governs it.
 
+use super::FORMATS;
 use super::rule::{Rule, Source};
 use crate::verdict::Reason;
 
@@ -14,7 +15,7 @@ const REPLAY: &str = "window.replay";
 const ONCE: &str = "no message comes twice";
 const OWN_ID: &str = "every message has an id of its own";
 
-static OLYMPUS: &[Rule] = &[
+pub(super) const OLYMPUS: &[Rule] = &[
     past(REPLAY, Reason::Duplicate, Source::Page, ONCE),
     past(REPLAY, Reason::IdConflict, Source::Page, OWN_ID),
     past(
@@ -55,7 +56,7 @@ static OLYMPUS: &[Rule] = &[
     ),
 ];
 
-static AGH: &[Rule] = &[
+pub(super) const AGH: &[Rule] = &[
     past(REPLAY, Reason::Duplicate, Source::Page, "an id comes once from its sender"),
     past(
         "lifecycle",
@@ -73,7 +74,7 @@ static AGH: &[Rule] = &[
     ),
 ];
 
-static ALFRED: &[Rule] = &[
+pub(super) const ALFRED: &[Rule] = &[
     past(REPLAY, Reason::Duplicate, Source::Page, ONCE),
     past(REPLAY, Reason::IdConflict, Source::Page, OWN_ID),
     past(
@@ -84,7 +85,7 @@ static ALFRED: &[Rule] = &[
     ),
 ];
 
-static HUMANINLOOP: &[Rule] = &[
+pub(super) const HUMANINLOOP: &[Rule] = &[
     past(REPLAY, Reason::Duplicate, Source::Proposed, "no content comes twice under one key"),
     past(REPLAY, Reason::IdConflict, Source::Proposed, OWN_ID),
     past(
@@ -95,7 +96,7 @@ static HUMANINLOOP: &[Rule] = &[
     ),
 ];
 
-static BLUELABEL: &[Rule] = &[
+pub(super) const BLUELABEL: &[Rule] = &[
     past(REPLAY, Reason::Duplicate, Source::Proposed, "no envelope comes twice"),
     past(REPLAY, Reason::IdConflict, Source::Proposed, OWN_ID),
     past("retries", Reason::StaleRetry, Source::Proposed, "`retry_count` rises with every retry"),
@@ -112,13 +113,6 @@ static FULL: Rule =
 /// The rule of a format's family that a ruling by what came before names.
 #[must_use]
 pub fn rule_of(family: &str, reason: Reason) -> Option<&'static Rule> {
-    let rules = match family {
-        "olympus" => OLYMPUS,
-        "agh" => AGH,
-        "alfred" => ALFRED,
-        "humaninloop" => HUMANINLOOP,
-        "bluelabel" => BLUELABEL,
-        _ => CUSTOM,
-    };
-    rules.iter().chain([&FULL]).find(|rule| rule.reason == reason)
+    let format = FORMATS.iter().find(|format| format.family == family);
+    format.map_or(CUSTOM, |format| format.past).iter().chain([&FULL]).find(|rule| rule.reason == reason)
 }

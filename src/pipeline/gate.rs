@@ -216,9 +216,7 @@ impl Followed {
             }
         }
     }
-}
 
-impl Followed {
     /// Whether an edition holds from this place on, as far as is known now.
     fn is_change(&mut self, partition: Partition, edition: u64, place: u64) -> bool {
         let (known, from) = self.of_partition.entry(partition).or_insert((edition, None));

@@ -11,7 +11,7 @@ const EXPONENT_MAX: i128 = i128::MAX / 4;
 
 /// A number text, taken apart: `± 0.d₁d₂…dₙ × 10^point`, with neither d₁ nor dₙ zero. Zero has no digits.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Decimal<'t> {
+pub(crate) struct Decimal<'t> {
     negative: bool,
     /// The digits that stand before the text's point …
     whole: &'t [u8],
@@ -22,7 +22,7 @@ pub(super) struct Decimal<'t> {
 
 impl<'t> Decimal<'t> {
     /// Takes a number of RFC 8259 apart.
-    pub(super) fn of(text: &'t str) -> Self {
+    pub(crate) fn of(text: &'t str) -> Self {
         let bytes = text.as_bytes();
         let (negative, bytes) = match bytes {
             [b'-', rest @ ..] => (true, rest),
@@ -72,7 +72,7 @@ impl<'t> Decimal<'t> {
     }
 
     /// Whether it has no fraction.
-    pub(super) fn is_integer(&self) -> bool {
+    pub(crate) fn is_integer(&self) -> bool {
         self.is_zero() || self.exponent() >= 0
     }
 
@@ -86,6 +86,16 @@ impl<'t> Decimal<'t> {
             (1, 1) => self.compare_size(other),
             (-1, -1) => other.compare_size(self),
             (left, right) => left.cmp(&right),
+        }
+    }
+
+    /// Where it stands to a whole number.
+    pub(crate) fn compare_whole(&self, other: i64) -> Ordering {
+        let other = i128::from(other);
+        match (self.floor() < other, self.ceiling() > other) {
+            (true, _) => Ordering::Less,
+            (_, true) => Ordering::Greater,
+            _ => Ordering::Equal,
         }
     }
 
@@ -296,6 +306,33 @@ mod tests {
             ("0", 0, 0),
         ] {
             assert_eq!((Decimal::of(text).floor(), Decimal::of(text).ceiling()), (floor, ceiling), "{text}");
+        }
+    }
+
+    #[test]
+    fn whole_numbers_and_what_is_near_them() {
+        for (text, bound, expected) in [
+            ("79.9999999999999999", 80, Ordering::Less),
+            ("80.0", 80, Ordering::Equal),
+            ("8e1", 80, Ordering::Equal),
+            ("800000e-4", 80, Ordering::Equal),
+            ("0.000080000000000000000001e6", 80, Ordering::Greater),
+            ("1e400", 80, Ordering::Greater),
+            ("-1e99999999999999999999", 80, Ordering::Less),
+            ("-0.0", 0, Ordering::Equal),
+            ("-1e-400", 0, Ordering::Less),
+            ("1e-400", 0, Ordering::Greater),
+            ("0e999", 0, Ordering::Equal),
+        ] {
+            assert_eq!(Decimal::of(text).compare_whole(bound), expected, "{text} {bound}");
+        }
+        for text in
+            ["0", "-0.0", "1.0", "10e-1", "1.5e1", "123456789012345678901234567890", "1e400", "0.0e-9"]
+        {
+            assert!(Decimal::of(text).is_integer(), "{text}");
+        }
+        for text in ["1.00000000000000000001", "0.1", "15e-2", "1e-400", "9007199254740993.5"] {
+            assert!(!Decimal::of(text).is_integer(), "{text}");
         }
     }
 }

@@ -4,6 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::duplicates::nested;
 use super::execute::{Duty, Reporting};
 use super::ops::{BlockId, Kind, OpIndex, Tables};
 use super::{Failure, FirstFailure, Program, Scratch, Walked, call_of};
@@ -261,10 +262,7 @@ fn names_of(tape: Tape<'_>, at: usize) -> HashSet<&str> {
 
 /// How many nodes stand inside a node.
 fn inside(tape: Tape<'_>, at: usize) -> usize {
-    match tape.nodes().get(at) {
-        Some(Node::Object { count, .. } | Node::Array { count, .. }) => *count,
-        _ => 0,
-    }
+    tape.nodes().get(at).map_or(0, nested)
 }
 
 /// The way to the node that was last asked for.

@@ -13,7 +13,8 @@
 //! ```
 //!
 //! Reading order: `ops` (the shapes), `compile/` (how a schema becomes ops), `execute/` (how ops run), then the
-//! leaves: `places`, `looks`, `names`, `numbers`, `decimals`, `literals`, `patterns/`, `strings/`, `duplicates`, `explain`.
+//! leaves: `places`, `looks`, `names`, `numbers`, `decimals`, `literals`, `patterns/`, `strings/`, `duplicates`. `explain` stands
+//! above them all: for branches it runs their ops again.
 //!
 //! The order of failures is fixed and does not depend on the order of members: a duplicate name anywhere comes before
 //! everything else; then, from the top down and depth first, for each value its type, `const` and `enum`, bounds,
@@ -47,6 +48,7 @@ mod uri;
 use std::hash::RandomState;
 use std::ops::ControlFlow;
 
+pub(crate) use decimals::Decimal;
 pub use documents::Documents;
 pub use duplicates::first_duplicate;
 pub use explain::{Explanation, FAILURES_MAX};
@@ -360,10 +362,14 @@ impl Program {
             return Walked::default();
         };
         let known = outlined.of(outline);
-        if let Some(list) = known
-            && self.begin(&tape, memory, expectations, Silent).outlined(list).is_continue()
-        {
-            return Walked { through: true, ..Walked::default() };
+        if let Some(list) = known.filter(|list| list.is_complete()) {
+            let mut walk = self.begin(&tape, memory, expectations, Silent);
+            let through = walk.outlined(list).is_continue();
+            let walked = Walked { through, stopped: walk.stopped, failures: 0 };
+            if !through {
+                memory.clear();
+            }
+            return walked;
         }
         let is_new = known.is_none();
         let walked = self.walk(tape, scratch, Silent, Duty::DUPLICATES);

@@ -132,3 +132,24 @@ fn depth_is_counted_from_the_top_level() {
     let wide = format!("[123456789012345678901234567890,{}]", nested(64));
     assert_eq!(parse(&wide).unwrap_err(), Malformed::TooDeep);
 }
+
+#[test]
+fn the_text_of_a_number_is_found_wherever_it_stands() {
+    for text in [
+        r#"{"a":1.50,"b\"1":[2e1,"3",-4.0,[],{"":5,"x\\":6.10}],"c":123456789012345678901234567890,"d":[[7,8],9]}"#,
+        "[1, 2.0 ,3]",
+        "-0.0",
+        r#"["1",{"2":"3"},4]"#,
+    ] {
+        Parser::new(64).parse(text.as_bytes(), |tape| {
+            let tape = tape.unwrap();
+            let mut places = Vec::new();
+            tape.find_numbers(&mut places);
+            assert!(!places.is_empty(), "{text}");
+            for (node, start, len) in places {
+                assert_eq!(tape.number_text(node), tape.text_at(start as usize, len as usize), "{text}");
+            }
+            assert_eq!(tape.number_text(NodeIndex(u32::MAX)), None);
+        });
+    }
+}

@@ -288,3 +288,20 @@ fn an_envelope_alone_is_not_judged_by_its_past() {
     assert_eq!(code, 1);
     assert!(out.contains("rejected: no-assignment") && out.contains("source    reference"), "{out}");
 }
+
+/// The digits of a number are looked up in the payload; whoever sends many must not have it searched as often.
+#[test]
+fn a_record_full_of_numbers_is_judged_at_once() {
+    let dir = TempDir::new("numbers");
+    let item = r#"{"priority":"must-fix","description":"d","line":1.0}"#;
+    let items = vec![item; 10_000].join(",");
+    let payload = format!(
+        r#"{{"persona":"p.md","envelope":{{"message_id":"0190b3c0-0000-7000-8000-000000000001","timestamp":"2026-03-03T12:00:00Z","source_agent":"validation-tester","target_agent":"coder","correlation_id":"issue-1","session_id":"s"}},"protocol_message":{{"message_type":"FEEDBACK","payload":{{"feedback":{{"cycle":1,"items":[{items}]}}}}}},"context_attachments":[],"authentication":{{"sender_persona":"validation-tester","sender_task_id":"t","session_id":"s"}}}}"#
+    );
+    let input = dir.write("in.json", payload);
+    let began = std::time::Instant::now();
+    let (_, out, err) = run(&["check", "--profile", "lenient", input.to_str().unwrap()]);
+    let taken = began.elapsed();
+    assert!(out.contains("(olympus, profile lenient)") && !out.contains("payload-contract"), "{out}{err}");
+    assert!(taken.as_secs() < 10, "{taken:?}");
+}

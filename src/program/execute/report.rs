@@ -103,11 +103,10 @@ impl<S: Sink> Walk<'_, S> {
             return Continue(());
         }
         let slots = plan.slots.of(&self.tables.slots);
-        for (number, slot) in slots.iter().enumerate().filter(|(_, slot)| !slot.known) {
+        for (number, _) in slots.iter().enumerate().filter(|(_, slot)| !slot.known) {
             if let Some(value) =
                 self.scratch.order.get(base + number).copied().filter(|value| *value != ABSENT)
             {
-                let _ = slot;
                 self.fail(plan.others.origin, value as usize, Reason::UnknownField)?;
             }
         }
