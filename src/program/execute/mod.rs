@@ -6,6 +6,7 @@
 //! of steps are bounded, whatever the schema and the document.
 
 mod arrays;
+mod beside;
 mod checks;
 mod expect;
 mod logic;
