@@ -192,12 +192,14 @@ impl NameTable {
         self.glances.as_ref()?.find(name, self)
     }
 
-    /// Notes the op of each name and what passes it at a look, for [`Glances::find`].
-    pub(super) fn note(&mut self, ops: &[Op], pass: impl Fn(&Op) -> Pass) {
+    /// Notes the op of each name, what passes it at a look and the plan of the plain objects that it takes, for
+    /// [`Glances::find`].
+    pub(super) fn note(&mut self, ops: &[Op], notes: impl Fn(&Op) -> (Pass, u32)) {
         let Some(glances) = &mut self.glances else { return };
         for known in glances.buckets.iter_mut().filter(|known| known.ends != Known::NONE.ends) {
-            if let Some(op) = ops.get(usize::from(known.number)) {
-                (known.op, known.pass) = (*op, pass(op));
+            if let Some(op) = ops.get(known.number as usize) {
+                known.op = *op;
+                (known.pass, known.inner) = notes(op);
             }
         }
     }
@@ -256,15 +258,14 @@ pub(super) struct Glances {
 #[repr(align(64))]
 pub(super) struct Known {
     ends: Ends,
-    /// One bit, by its number.
-    pub(super) bit: u64,
+    len: u32,
+    pub(super) number: u8,
     /// What passes at a look under this name …
     pub(super) pass: Pass,
-    /// The last bits of its length; ends say the rest.
-    len: u16,
-    pub(super) number: u8,
     /// … and what everything else has to pass.
     pub(super) op: Op,
+    /// The plan of objects under this name, if they are plain ones; otherwise [`Known::NO_PLAN`].
+    pub(super) inner: u32,
 }
 
 const _: () = assert!(size_of::<Known>() == 64, "a name fits a cache line");
@@ -273,12 +274,21 @@ impl Known {
     /// Has the place of a string where there is none: no text has such bytes.
     const NONE: Self = Self {
         ends: Ends { head: u64::MAX, tail: 0 },
-        bit: 0,
-        pass: Pass::NOTHING,
         len: 0,
         number: 0,
+        pass: Pass::NOTHING,
         op: Op::OPEN,
+        inner: Self::NO_PLAN,
     };
+
+    /// No program has so many plans.
+    pub(super) const NO_PLAN: u32 = u32::MAX;
+
+    /// One bit, by its number.
+    #[inline]
+    pub(super) fn bit(&self) -> u64 {
+        1 << self.number
+    }
 }
 
 /// The first and the last eight bytes of a string, which may overlap. Strings below eight bytes are told by the first
@@ -369,8 +379,8 @@ impl Glances {
         for (number, entry) in entries.iter().enumerate() {
             let ends = entry.print.ends;
             if let Some(bucket) = glances.buckets.get_mut(ends.bucket(multiplier)) {
-                let (len, number) = (entry.text.len() as u16, number as u8);
-                *bucket = Known { ends, bit: 1 << number, len, number, ..Known::NONE };
+                let (len, number) = (entry.text.len() as u32, number as u8);
+                *bucket = Known { ends, len, number, ..Known::NONE };
             }
         }
         glances
@@ -384,7 +394,7 @@ impl Glances {
         let known = self.buckets.get(ends.bucket(self.multiplier))?;
         // PERF: one branch for all three words.
         let Ends { head, tail } = known.ends;
-        let len = u64::from(known.len ^ text.len() as u16);
+        let len = u64::from(known.len ^ text.len() as u32);
         if (head ^ ends.head) | (tail ^ ends.tail) | len != 0 {
             return None;
         }

@@ -5,6 +5,7 @@
 
 use super::{Compiler, closed};
 use crate::program::CompileError;
+use crate::program::names::Known;
 use crate::program::numbers::Given;
 use crate::program::ops::{
     Block, BlockId, BranchHints, Counts, Kind, Op, Owns, Pass, RangePlan, Span, Switch, Tables, Types,
@@ -48,10 +49,21 @@ impl Compiler<'_> {
                 plan.others = op_of(block);
             }
             plan.ops = plan.slots.of(&self.tables.slots).iter().map(|slot| slot.op).collect();
-            plan.names.note(&plan.ops, pass_of);
             plan.others_pass = pass_of(&plan.others);
             plan.plain &= plan.counts == Counts::ANY;
             plan.map = plan.ops.is_empty() && plan.patterns.is_empty();
+        }
+        let is_plain: Vec<bool> = self.tables.objects.iter().map(|plan| plan.plain).collect();
+        let inner = |op: &Op| match op.kind {
+            Kind::Object(plan)
+                if op.types.meets(Types::OBJECT) && is_plain.get(plan as usize) == Some(&true) =>
+            {
+                plan
+            }
+            _ => Known::NO_PLAN,
+        };
+        for plan in &mut self.tables.objects {
+            plan.names.note(&plan.ops, |op| (pass_of(op), inner(op)));
         }
         for plan in &mut self.tables.arrays {
             plan.prefix.iter_mut().chain(&mut plan.rest).for_each(|(block, op)| *op = op_of(*block));

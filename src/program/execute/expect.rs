@@ -92,13 +92,12 @@ impl Expectations {
         }
     }
 
-    /// An object was not as expected; returns the number of its members, which was.
+    /// An object was not as expected.
     #[cold]
-    pub(super) fn surprised(&self, expectation: &Expectation) -> usize {
-        let len = expectation.len.replace(NOTHING);
+    pub(super) fn surprised(&self, expectation: &Expectation) {
+        expectation.len.set(NOTHING);
         expectation.doubt.set((expectation.doubt.get() * 2).clamp(DOUBT, DOUBT_MAX));
         expectation.learns_at.set(self.documents.saturating_add(expectation.doubt.get()));
-        len
     }
 
     /// Ends a document; learns from one of its objects, if there is a lesson.

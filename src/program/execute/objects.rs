@@ -13,6 +13,21 @@ use crate::program::ops::{Kind, ObjectPlan, Op, OpIndex, Pass, Types};
 use crate::tape::Node;
 use crate::verdict::Reason;
 
+/// Objects inside each other that are visited without a call each; deeper ones take one.
+const NESTED_MAX: usize = 4;
+
+/// How far the visit of a plain object has come; it waits while one inside it is visited.
+#[derive(Clone, Copy, Debug)]
+struct Visit<'n> {
+    plan: &'n ObjectPlan,
+    /// What is left of its nodes.
+    rest: &'n [Node<'n>],
+    /// Its slots that were seen.
+    seen: u64,
+    /// Where its first name stands that no slot has, and how many nodes are left there; zero if there is none.
+    unknown: (u32, u32),
+}
+
 impl<S: Sink> Walk<'_, S> {
     /// Runs an object's plan on an object with `len` members and the nodes `inside` it.
     ///
@@ -29,10 +44,7 @@ impl<S: Sink> Walk<'_, S> {
         let number = plan;
         let Some(plan) = self.tables.objects.get(plan as usize) else { return Continue(()) };
         self.enter(len)?;
-        if S::REPORTS || duty.track() {
-            return self.visit_any(plan, len, inside, duty);
-        }
-        if !plan.plain {
+        if S::REPORTS || duty.track() || !plan.plain {
             return self.visit_any(plan, len, inside, duty);
         }
         if let Some(expectation) = self.expectations.of(number, len) {
@@ -41,7 +53,7 @@ impl<S: Sink> Walk<'_, S> {
         if self.expectations.learns(number) {
             self.expectations.note_lesson(number, self.place_of(inside));
         }
-        self.visit_plain(plan, len, inside, duty)
+        self.visit_plain(plan, inside, duty)
     }
 
     /// An object of which something is expected. If it is another one after all, it is visited as such.
@@ -57,8 +69,8 @@ impl<S: Sink> Walk<'_, S> {
             self.depth += 1;
             return Continue(());
         }
-        let len = self.expectations.surprised(expectation);
-        self.visit_plain(plan, len, inside, duty)
+        self.expectations.surprised(expectation);
+        self.visit_plain(plan, inside, duty)
     }
 
     /// Compares the members of an object with what is expected of them, and checks their values.
@@ -120,8 +132,8 @@ impl<S: Sink> Walk<'_, S> {
             if self.is_expected(expectation, inside, duty)? {
                 self.depth += 1;
             } else {
-                let len = self.expectations.surprised(expectation);
-                self.visit_plain(plan, len, inside, duty)?;
+                self.expectations.surprised(expectation);
+                self.visit_plain(plan, inside, duty)?;
             }
             rest = behind;
         }
@@ -168,36 +180,75 @@ impl<S: Sink> Walk<'_, S> {
     }
 
     /// As [`Self::visit_members`], for objects whose names can be told apart at a glance and where nobody takes notes.
+    fn visit_plain(&mut self, plan: &ObjectPlan, inside: &[Node<'_>], duty: Duty) -> ControlFlow<()> {
+        if duty.duplicates() {
+            self.visit_nested::<true>(plan, inside)
+        } else {
+            self.visit_nested::<false>(plan, inside)
+        }
+    }
+
+    /// Visits a plain object, and those inside it that are plain, too; gives the depth back.
     #[inline(never)]
-    fn visit_plain(
+    fn visit_nested<const DUPLICATES: bool>(
         &mut self,
         plan: &ObjectPlan,
-        len: usize,
         inside: &[Node<'_>],
-        duty: Duty,
     ) -> ControlFlow<()> {
-        let Some(glances) = plan.names.glances() else { return Continue(()) };
-        let (mut seen, mut unknown) = (0_u64, 0_u32);
-        let mut rest = inside;
-        while let [Node::String(name), value, tail @ ..] = rest {
-            let Some(known) = glances.find(name, &plan.names) else {
-                unknown += 1;
-                rest = self.visit_unknown(plan, name, value, tail, duty)?;
-                continue;
+        let duty = if DUPLICATES { Duty::DUPLICATES } else { Duty::NONE };
+        let tables = self.tables;
+        let mut waiting = [None; NESTED_MAX];
+        let (mut depth, mut twice) = (0, 0);
+        let mut object = Visit { plan, rest: inside, seen: 0, unknown: (0, 0) };
+        loop {
+            let Visit { plan, mut rest, mut seen, mut unknown } = object;
+            let Some(glances) = plan.names.glances() else { return Continue(()) };
+            let inner = loop {
+                let [Node::String(name), value, tail @ ..] = rest else { break None };
+                let Some(known) = glances.find(name, &plan.names) else {
+                    if DUPLICATES && unknown.0 == 0 {
+                        unknown = (self.place(value) as u32 - 1, rest.len() as u32);
+                    }
+                    rest = self.visit_unknown(plan, name, value, tail, duty)?;
+                    continue;
+                };
+                if DUPLICATES {
+                    twice |= seen & known.bit();
+                }
+                seen |= known.bit();
+                // PERF: most values are strings that pass at a look, so they come first.
+                if known.pass.admits_text(value) {
+                    rest = tail;
+                    continue;
+                }
+                if let Node::Object { len, count } = value
+                    && let Some(inner) = tables.objects.get(known.inner as usize)
+                    && let Some(place) = waiting.get_mut(depth)
+                {
+                    self.pay(*len)?;
+                    let (inside, behind) = tail.split_at_checked(*count).unwrap_or_default();
+                    *place = Some(Visit { plan, rest: behind, seen, unknown });
+                    depth += 1;
+                    break Some(Visit { plan: inner, rest: inside, seen: 0, unknown: (0, 0) });
+                }
+                rest = self.visit_value(&known.pass, &known.op, value, tail, duty)?;
             };
-            seen |= known.bit;
-            // PERF: most values are strings that pass at a look, so they come first.
-            if known.pass.admits_text(value) {
-                rest = tail;
+            if let Some(inner) = inner {
+                object = inner;
                 continue;
             }
-            rest = self.visit_value(&known.pass, &known.op, value, tail, duty)?;
-        }
-        if plan.required_mask & !seen != 0 {
-            return self.fail(OpIndex::NONE, 0, Reason::MissingField);
+            if plan.required_mask & !seen != 0 {
+                return self.fail(OpIndex::NONE, 0, Reason::MissingField);
+            }
+            if DUPLICATES && unknown.0 != 0 {
+                self.unique_unknown(unknown)?;
+            }
+            depth = depth.wrapping_sub(1);
+            let Some(Some(outer)) = waiting.get(depth) else { break };
+            object = *outer;
         }
         self.depth += 1;
-        if duty.duplicates() { self.unique_members(inside, len, seen, unknown) } else { Continue(()) }
+        if twice == 0 { Continue(()) } else { self.fail(OpIndex::DUPLICATE, 0, Reason::DuplicateKey) }
     }
 
     /// Checks a value that is no string which passes at a look; `tail` is what stands behind its own node. Returns what
@@ -271,21 +322,17 @@ impl<S: Sink> Walk<'_, S> {
         self.visit_value(&plan.others_pass, &plan.others, value, tail, duty)
     }
 
-    /// Fails if a name of a plain object with `len` members stands twice, by what the visit saw: `unknown` names beside
-    /// those in `seen`.
-    #[inline]
-    fn unique_members(
-        &mut self,
-        inside: &[Node<'_>],
-        len: usize,
-        seen: u64,
-        unknown: u32,
-    ) -> ControlFlow<()> {
-        if (seen.count_ones() + unknown) as usize != len {
-            return self.fail(OpIndex::DUPLICATE, 0, Reason::DuplicateKey);
+    /// Fails if a name stands twice among some members of a plain object: those in so many nodes from a place on, with the
+    /// first unknown name. No unknown name can equal a known one.
+    #[inline(never)]
+    fn unique_unknown(&mut self, (at, nodes): (u32, u32)) -> ControlFlow<()> {
+        let members = self.nodes.get(at as usize..(at + nodes) as usize).unwrap_or_default();
+        let (mut len, mut rest) = (0, members);
+        while let [_, value, tail @ ..] = rest {
+            len += 1;
+            rest = tail.get(nested(value)..).unwrap_or_default();
         }
-        // An unknown name cannot equal a known one, so one alone is no duplicate.
-        if unknown > 1 { self.unique_names(inside, len) } else { Continue(()) }
+        if len > 1 { self.unique_names(members, len) } else { Continue(()) }
     }
 
     /// The members of an object without known names; gives the depth back.
