@@ -11,6 +11,7 @@ mod differential;
 mod fuzz;
 mod hostile;
 mod large_schemas;
+mod nesting;
 mod schemas;
 mod shapes;
 mod shrink;
