@@ -102,7 +102,7 @@ impl Program {
     ) -> Option<Failure> {
         let mut first = FirstFailure::default();
         let sink = Reporting(&mut first);
-        let start = (call_of(block), at.0 as usize);
+        let start = (&call_of(block), at.0 as usize);
         let Walked { stopped, .. } = self.walk_from(start, tape, scratch, sink, Duty::default());
         first.0.or(stopped.map(|op| Failure { reason: Reason::Schema, at, op }))
     }

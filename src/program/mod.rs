@@ -385,15 +385,18 @@ impl Program {
     /// Walks once.
     #[inline]
     fn walk<S: Sink>(&self, tape: Tape<'_>, scratch: &mut Scratch, sink: S, duty: Duty) -> Walked {
-        let op = if S::REPORTS { call_of(self.root) } else { self.root_op };
-        self.walk_from((op, 0), tape, scratch, sink, duty)
+        if S::REPORTS {
+            self.walk_from((&call_of(self.root), 0), tape, scratch, sink, duty)
+        } else {
+            self.walk_from((&self.root_op, 0), tape, scratch, sink, duty)
+        }
     }
 
     /// As [`Self::walk`], with an op that stands in for a block, from a node on.
     #[inline]
     fn walk_from<S: Sink>(
         &self,
-        (op, at): (Op, usize),
+        (op, at): (&Op, usize),
         tape: Tape<'_>,
         scratch: &mut Scratch,
         sink: S,
@@ -403,7 +406,7 @@ impl Program {
         let Scratch { learned, memory } = scratch;
         let Some(Learned { expectations, .. }) = learned.get_mut(place) else { return Walked::default() };
         let mut walk = self.begin(&tape, memory, expectations, sink);
-        let through = walk.value_at(&op, at, duty).is_continue();
+        let through = walk.value_at(op, at, duty).is_continue();
         let walked = Walked { through, stopped: walk.stopped, failures: walk.failures };
         if !through {
             memory.clear();

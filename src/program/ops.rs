@@ -68,6 +68,8 @@ pub(super) enum Kind {
     ConstString(u32),
     /// One of a set of strings, in `string_sets`.
     EnumStrings(u32),
+    /// As `EnumStrings`, or null.
+    EnumStringsOrNull(u32),
     Minimum(u32),
     Maximum(u32),
     ExclusiveMinimum(u32),
@@ -123,6 +125,7 @@ impl Kind {
                 | Self::Never
                 | Self::ConstString(_)
                 | Self::EnumStrings(_)
+                | Self::EnumStringsOrNull(_)
                 | Self::Minimum(_)
                 | Self::Maximum(_)
                 | Self::ExclusiveMinimum(_)

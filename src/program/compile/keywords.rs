@@ -122,14 +122,15 @@ impl<'a> Compiler<'a> {
         let Some(value) = here.schema.get("enum") else { return Ok(()) };
         let Value::Array(values) = value else { return self.misuse(here, "enum", value, "an array") };
         let mut texts: Vec<&str> = values.iter().filter_map(Value::as_str).collect();
+        let nulls = values.iter().filter(|value| value.is_null()).count();
         let strings_only =
-            texts.len() == values.len() && !texts.is_empty() && texts.len() <= NameTable::LEN_MAX;
+            texts.len() + nulls == values.len() && !texts.is_empty() && texts.len() <= NameTable::LEN_MAX;
         let kind = if strings_only {
             texts.sort_unstable();
             texts.dedup();
-            let set = NameTable::new(texts, self.tables.string_sets.len());
-            self.tables.string_sets.push(set);
-            Kind::EnumStrings(self.tables.string_sets.len() as u32 - 1)
+            let number = self.tables.string_sets.len();
+            self.tables.string_sets.push(NameTable::new(texts, number));
+            if nulls == 0 { Kind::EnumStrings(number as u32) } else { Kind::EnumStringsOrNull(number as u32) }
         } else {
             let place = self.below(here, &["enum"]);
             let literals = values.iter().enumerate().map(|(number, value)| {

@@ -18,7 +18,7 @@ pub(super) fn holds(tables: &Tables, kind: Kind, node: &Node<'_>) -> bool {
         Node::String(text) => text_holds(tables, &kind, text),
         Node::Object { len, .. } => object_holds(kind, len),
         Node::Array { len, .. } => array_holds(kind, len),
-        Node::Static(_) => static_holds(kind),
+        Node::Static(value) => static_holds(kind, value),
     }
 }
 
@@ -32,7 +32,7 @@ pub(super) fn text_holds(tables: &Tables, kind: &Kind, text: &str) -> bool {
     match *kind {
         Kind::Never => false,
         Kind::ConstString(number) => tables.strings.get(number as usize).is_some_and(|known| known.is(text)),
-        Kind::EnumStrings(number) => {
+        Kind::EnumStrings(number) | Kind::EnumStringsOrNull(number) => {
             tables.string_sets.get(number as usize).is_some_and(|set| set.contains(text))
         }
         Kind::Pattern(number) => matches(tables, number, text),
@@ -59,7 +59,7 @@ fn matches(tables: &Tables, pattern: u32, text: &str) -> bool {
 /// Whether an array with `len` items passes.
 fn array_holds(kind: Kind, len: usize) -> bool {
     match kind {
-        Kind::Never | Kind::ConstString(_) | Kind::EnumStrings(_) => false,
+        Kind::Never | Kind::ConstString(_) | Kind::EnumStrings(_) | Kind::EnumStringsOrNull(_) => false,
         Kind::MinItems(min) => len >= min as usize,
         Kind::MaxItems(max) => len <= max as usize,
         _ => true,
@@ -69,7 +69,7 @@ fn array_holds(kind: Kind, len: usize) -> bool {
 /// Whether an object with `len` members passes.
 fn object_holds(kind: Kind, len: usize) -> bool {
     match kind {
-        Kind::Never | Kind::ConstString(_) | Kind::EnumStrings(_) => false,
+        Kind::Never | Kind::ConstString(_) | Kind::EnumStrings(_) | Kind::EnumStringsOrNull(_) => false,
         Kind::MinProperties(min) => len >= min as usize,
         Kind::MaxProperties(max) => len <= max as usize,
         _ => true,
@@ -77,8 +77,12 @@ fn object_holds(kind: Kind, len: usize) -> bool {
 }
 
 /// Whether a number, boolean or null passes; what asks for the size of a number is left to [`number_holds`].
-fn static_holds(kind: Kind) -> bool {
-    !matches!(kind, Kind::Never | Kind::ConstString(_) | Kind::EnumStrings(_))
+fn static_holds(kind: Kind, value: StaticNode) -> bool {
+    match kind {
+        Kind::Never | Kind::ConstString(_) | Kind::EnumStrings(_) => false,
+        Kind::EnumStringsOrNull(_) => value == StaticNode::Null,
+        _ => true,
+    }
 }
 
 /// Whether a node is no number or passes a check of its size.
@@ -108,7 +112,7 @@ pub(super) fn price(kind: Kind, text: &str) -> usize {
     match kind {
         // Whoever reads an expression builds a tree of it.
         Kind::Format(Format::Regex) => text.len() * 8,
-        Kind::Any | Kind::ConstString(_) | Kind::EnumStrings(_) => 1,
+        Kind::Any | Kind::ConstString(_) | Kind::EnumStrings(_) | Kind::EnumStringsOrNull(_) => 1,
         _ => text.len() / BYTES_PER_STEP,
     }
 }
@@ -140,7 +144,7 @@ pub(super) fn is_literal(tables: &Tables, kind: Kind, at: usize, digits: &mut Di
 pub(super) fn reason(kind: Kind) -> Reason {
     match kind {
         Kind::Const(_) | Kind::ConstString(_) => Reason::BadConst,
-        Kind::Enum(_) | Kind::EnumStrings(_) => Reason::BadEnum,
+        Kind::Enum(_) | Kind::EnumStrings(_) | Kind::EnumStringsOrNull(_) => Reason::BadEnum,
         Kind::Minimum(_) | Kind::ExclusiveMinimum(_) => Reason::TooSmall,
         Kind::Maximum(_) | Kind::ExclusiveMaximum(_) => Reason::TooLarge,
         Kind::MaxLength(_) => Reason::TooLong,

@@ -173,6 +173,12 @@ impl<'w, S: Sink> Walk<'w, S> {
     )]
     pub(super) fn value_at(&mut self, op: &Op, at: usize, duty: Duty) -> ControlFlow<()> {
         let Some([node, tail @ ..]) = self.nodes.get(at..) else { return Continue(()) };
+        // PERF: nearly every document is an object.
+        if let (Node::Object { len, count }, Kind::Object(plan)) = (node, op.kind)
+            && op.types.meets(Types::OBJECT)
+        {
+            return self.object(plan, *len, tail.get(..*count).unwrap_or_default(), duty);
+        }
         let below = tail.get(..duplicates::nested(node)).unwrap_or_default();
         self.check_value(&Pass::NOTHING, op, node, below, duty)
     }
