@@ -20,6 +20,7 @@
 )]
 
 use std::fs;
+use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -210,12 +211,13 @@ fn commit(consumer: &Consumer, producer: &mut Producer, is_transactional: bool, 
     }
 }
 
-/// What judging alone costs, on the records that `fill` writes.
+/// What judging alone costs, on the records that `fill` writes: their keys too, and facts, which a worker makes for the gate.
 fn judge(records: u64) {
     let rules = Rules::compile(&Config::default()).unwrap();
     let mut judge = Judge::new(&rules);
+    judge.make_facts();
     let mut stream = Stream::new(SEED, BROKEN_PER_MILLE);
-    let (mut pointer, mut cpu, mut accepted) = (Vec::new(), 0.0, 0_u64);
+    let (mut pointer, mut cpu, mut accepted, mut number) = (Vec::new(), 0.0, 0_u64, 0_u64);
     let (now, started) = (Some(clock::wall()), Instant::now());
     let mut left = records;
     while left > 0 {
@@ -229,9 +231,12 @@ fn judge(records: u64) {
         let before = cpu_s();
         for payload in &payloads {
             pointer.clear();
-            let input = Input { payload: Payload::Bytes(payload), key: None, now };
+            let key = number.to_le_bytes();
+            let input = Input { payload: Payload::Bytes(payload), key: Some(&key), now };
             let verdict = judge.judge(&rules, Binding::Auto, input, &mut pointer, &mut NoWatch);
             accepted += u64::from(verdict.is_accept());
+            black_box(judge.facts());
+            number += 1;
         }
         cpu += cpu_s() - before;
         left -= payloads.len() as u64;
