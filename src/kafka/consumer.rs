@@ -99,6 +99,17 @@ impl Consumer {
         if into.is_empty() { self.group.check() } else { Ok(()) }
     }
 
+    /// Whether there are lists for the next batches.
+    #[must_use]
+    pub fn has_spare(&self) -> bool {
+        self.group.positions.has_spare()
+    }
+
+    /// Uses these emptied lists for the next batches.
+    pub fn reuse(&mut self, lists: Vec<Vec<Message>>) {
+        self.group.positions.reuse(lists);
+    }
+
     /// How many messages to ask for next: as many as fit by the mean size so far.
     fn take_count(records: usize, records_max: usize, bytes: usize, bytes_max: usize) -> usize {
         let mean = (bytes / records.max(1)).max(1);

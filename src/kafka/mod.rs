@@ -39,7 +39,7 @@ pub use consumer::Consumer;
 pub use ends::Ends;
 pub use faults::{Class, Code, Fault, KafkaError, Place};
 pub use group::Listener;
-pub use limits::{Measure, Refusal, TopicLimits};
+pub use limits::{Measure, Refusal, Times, TopicLimits};
 pub use positions::{Owned, PartitionBatch, TopicIndex};
 pub use producer::Producer;
 pub use range::{NoRange, Range};

@@ -74,9 +74,19 @@ pub(super) struct Positions {
     topics: Vec<String>,
     list: Vec<Position>,
     index: HashMap<(TopicIndex, i32), usize>,
+    /// Emptied lists for the next batches.
+    spare: Vec<Vec<Message>>,
 }
 
 impl Positions {
+    pub(super) fn has_spare(&self) -> bool {
+        !self.spare.is_empty()
+    }
+
+    pub(super) fn reuse(&mut self, lists: Vec<Vec<Message>>) {
+        self.spare = lists;
+    }
+
     pub(super) fn new(topics: &[String]) -> Self {
         Self { topics: topics.to_vec(), ..Self::default() }
     }
@@ -273,7 +283,7 @@ impl Positions {
             position.next = message.offset() + 1;
             sorted.records += 1;
             sorted.bytes += message.bytes();
-            put(message, position, &mut run, into);
+            put(message, position, &mut run, &mut self.spare, into);
         }
         sorted
     }
@@ -306,7 +316,13 @@ struct Run {
     batch: usize,
 }
 
-fn put(message: Message, position: &Position, run: &mut Run, into: &mut Vec<PartitionBatch>) {
+fn put(
+    message: Message,
+    position: &Position,
+    run: &mut Run,
+    spare: &mut Vec<Vec<Message>>,
+    into: &mut Vec<PartitionBatch>,
+) {
     let bytes = message.bytes();
     if let Some(batch) = into.get_mut(run.batch) {
         batch.messages.push(message);
@@ -315,5 +331,7 @@ fn put(message: Message, position: &Position, run: &mut Run, into: &mut Vec<Part
     }
     run.batch = into.len();
     let (topic, partition, epoch) = (position.topic, position.partition, position.epoch);
-    into.push(PartitionBatch { topic, partition, epoch, messages: vec![message], bytes });
+    let mut messages = spare.pop().unwrap_or_default();
+    messages.push(message);
+    into.push(PartitionBatch { topic, partition, epoch, messages, bytes });
 }

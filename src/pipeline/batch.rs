@@ -18,6 +18,9 @@ use super::kafka_ends::Flight;
 use super::shadow::Judged;
 use super::trace::Trace;
 
+/// How many records before its payload a message's own memory is fetched.
+const LINES_AHEAD: usize = 4;
+
 /// A partition of the source: a Kafka partition or a file, numbered by the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Partition(pub u64);
@@ -78,6 +81,26 @@ impl Payloads {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Record `next` is judged soon, and those behind it later: has their memory fetched.
+    pub fn expect(&self, next: usize) {
+        let messages = self.messages();
+        if let Some(message) = messages.get(next + LINES_AHEAD) {
+            message.expect();
+        }
+        if let Some(message) = messages.get(next) {
+            message.expect_payload();
+        }
+    }
+
+    /// Whether the outputs take every record, as far as can be told without looking at each.
+    #[must_use]
+    pub fn are_taken(&self, now_ms: i64) -> bool {
+        match self {
+            Self::Messages { flight, .. } => flight.takes_all(now_ms),
+            Self::Block(_) | Self::Range(_) => true,
+        }
     }
 
     /// Whether the output that record `place` goes to would not take it.
@@ -183,6 +206,8 @@ pub struct Batch {
     pub since: Instant,
     /// The records.
     pub payloads: Payloads,
+    /// Bytes of all payloads, from the worker.
+    pub payload_bytes: u64,
     /// The key of records that have none of their own.
     pub key: Option<Arc<[u8]>>,
     /// One outcome per record, from the worker.
@@ -193,6 +218,8 @@ pub struct Batch {
     pub labels: Vec<Labels>,
     /// JSON pointers of the rejects, one behind the other.
     pub pointers: Vec<u8>,
+    /// Room for what it changes in the state.
+    pub body: Vec<u8>,
     /// What it changed in the state, from the gate, where a journal is kept.
     pub told: Option<Told>,
     /// What candidate rules decided, where some are tried.
@@ -224,9 +251,9 @@ impl Batch {
 
     /// Nobody needs it any more: its lists serve the next batches.
     pub fn end(self) {
-        let Self { outcomes, facts, labels, pointers, payloads, permit, .. } = self;
+        let Self { outcomes, facts, labels, pointers, body, payloads, permit, .. } = self;
         drop(payloads);
-        permit.end(Lists { outcomes, facts, labels, pointers });
+        permit.end(Lists { outcomes, facts, labels, pointers, body });
     }
 
     /// The JSON pointer of a reject.

@@ -20,7 +20,7 @@ pub struct Budget {
 }
 
 /// LIMIT: lists of ended batches that are kept for the next ones.
-const SPARE_MAX: usize = 16;
+const SPARE_MAX: usize = 64;
 
 #[derive(Default)]
 struct Used {
@@ -40,6 +40,16 @@ pub struct Lists {
     pub labels: Vec<Labels>,
     /// JSON pointers of the rejects.
     pub pointers: Vec<u8>,
+    /// What it changed in the state, in bytes.
+    pub body: Vec<u8>,
+}
+
+impl Lists {
+    /// The JSON pointer of a reject.
+    #[must_use]
+    pub fn pointer(&self, outcome: Outcome) -> &[u8] {
+        self.pointers.get(outcome.pointer.0 as usize..outcome.pointer.1 as usize).unwrap_or_default()
+    }
 }
 
 /// A batch's share; dropping it gives the share back.
@@ -88,6 +98,19 @@ impl Budget {
         self.lock().spare.pop().unwrap_or_default()
     }
 
+    /// Leaves the lists of a batch that needs them no more to the next ones.
+    pub fn put_by(&self, mut lists: Lists) {
+        lists.outcomes.clear();
+        lists.facts.clear();
+        lists.labels.clear();
+        lists.pointers.clear();
+        lists.body.clear();
+        let mut used = self.lock();
+        if used.spare.len() < SPARE_MAX {
+            used.spare.push(lists);
+        }
+    }
+
     /// Records and bytes in flight now.
     #[must_use]
     pub fn used(&self) -> (u64, u64) {
@@ -102,15 +125,14 @@ impl Budget {
 
 impl Permit {
     /// Ends the share, and leaves the batch's lists to the next ones.
-    pub fn end(self, mut lists: Lists) {
-        lists.outcomes.clear();
-        lists.facts.clear();
-        lists.labels.clear();
-        lists.pointers.clear();
-        let mut used = self.budget.lock();
-        if used.spare.len() < SPARE_MAX {
-            used.spare.push(lists);
-        }
+    pub fn end(self, lists: Lists) {
+        self.budget.put_by(lists);
+    }
+
+    /// The budget that this is a share of.
+    #[must_use]
+    pub fn budget(&self) -> Arc<Budget> {
+        Arc::clone(&self.budget)
     }
 }
 

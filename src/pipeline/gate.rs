@@ -14,7 +14,6 @@ use crossbeam::select;
 use crate::clock;
 use crate::formats::Facts;
 use crate::histograms::{Recorder, Stage};
-use crate::judge::Payload;
 use crate::state::{Origin, State};
 use crate::tape::NodeIndex;
 use crate::verdict::{Reason, Verdict};
@@ -102,7 +101,7 @@ pub(super) fn run(
             let mut outcomes = std::mem::take(&mut batch.outcomes);
             decide(state, &batch, &mut outcomes, &batch.facts)?;
             batch.outcomes = outcomes;
-            batch.told = has_journal.then(|| tell(&batch, state));
+            batch.told = has_journal.then(|| tell(&mut batch, state));
             shadow.compare(&mut batch);
             count(&batch, &mut tally, meters);
             meters.spans.note(&mut batch);
@@ -161,8 +160,8 @@ fn restore(changes: &Restored, state: &mut State, shadow: &mut Shadow) -> Result
 }
 
 /// What a batch changed, for the journal.
-fn tell(batch: &Batch, state: &State) -> Told {
-    let body = state.body_of(batch.number).unwrap_or_default();
+fn tell(batch: &mut Batch, state: &State) -> Told {
+    let body = state.body_into(std::mem::take(&mut batch.body), batch.number).unwrap_or_default();
     let records = batch.payloads.len();
     Told {
         body: body.bytes,
@@ -238,23 +237,28 @@ pub(super) fn decide(
 ) -> Result<(), PipelineError> {
     let (partition, epoch, offsets) = (batch.partition.0, batch.epoch, batch.payloads.offsets());
     let first = offsets.start;
+    // PERF: where no offset is left out, a record's place tells its offset, and the gate need not look at messages.
+    let is_dense = offsets.end - first == outcomes.len() as i64;
     state.begin(batch.number, Origin { partition, epoch, offsets });
     state.expect(facts);
     let undeliverable = batch.undeliverable();
     // What the broker will compare with, or nearly so; the time that records are judged by may be long past.
     let now_ms = clock::wall().micros() / 1000;
+    let are_taken = undeliverable.is_empty() && batch.payloads.are_taken(now_ms);
     let mut facts = facts.iter();
     for (place, outcome) in outcomes.iter_mut().enumerate() {
         let facts = if outcome.verdict.is_accept() { facts.next() } else { None };
         let is_accept = outcome.verdict.is_accept();
-        if undeliverable.iter().any(|refused| *refused as usize == place)
-            || batch.payloads.is_refused(place, is_accept, now_ms)
+        if !are_taken
+            && (undeliverable.iter().any(|refused| *refused as usize == place)
+                || batch.payloads.is_refused(place, is_accept, now_ms))
         {
             outcome.verdict = Verdict::reject(Reason::Undeliverable, outcome.verdict.format, NodeIndex(0));
             continue;
         }
         let Some(facts) = facts else { continue };
-        state.at(u32::try_from(batch.payloads.offset(place) - first).unwrap_or(u32::MAX));
+        let distance = if is_dense { place as i64 } else { batch.payloads.offset(place) - first };
+        state.at(u32::try_from(distance).unwrap_or(u32::MAX));
         let ruling = state.decide(facts).map_err(|_| PipelineError::WindowFull)?;
         let verdict = &mut outcome.verdict;
         *verdict = match ruling.reason {
@@ -266,17 +270,13 @@ pub(super) fn decide(
 }
 
 fn count(batch: &Batch, tally: &mut Tally, meters: &Meters) {
-    let (bytes, rejected, unchecked) = (tally.bytes, tally.rejected(), tally.unchecked);
-    let warned = tally.warned;
-    for (index, outcome) in batch.outcomes.iter().enumerate() {
-        let bytes = match batch.payloads.payload(index) {
-            Payload::Bytes(bytes) => bytes.len(),
-            Payload::Tombstone | Payload::Oversized => 0,
-        };
-        tally.count(outcome.verdict, bytes);
+    let (rejected, unchecked, warned) = (tally.rejected(), tally.unchecked, tally.warned);
+    tally.bytes += batch.payload_bytes;
+    for outcome in &batch.outcomes {
+        tally.count(outcome.verdict, 0);
         meters.count(outcome.verdict);
     }
-    meters.add(batch.outcomes.len() as u64, tally.bytes - bytes, tally.rejected() - rejected);
+    meters.add(batch.outcomes.len() as u64, batch.payload_bytes, tally.rejected() - rejected);
     meters.unchecked.fetch_add(tally.unchecked - unchecked, Ordering::Relaxed);
     meters.warned.fetch_add(tally.warned - warned, Ordering::Relaxed);
 }

@@ -90,7 +90,7 @@ pub(super) fn run<S: Source>(
         let records = intake.payloads.len();
         let share = (records as u64, intake.bytes);
         let Some(permit) = acquire(&mut source, budget, share, stop)? else { break };
-        let Lists { mut outcomes, mut facts, labels, pointers } = budget.lists();
+        let Lists { mut outcomes, mut facts, labels, pointers, body } = budget.lists();
         outcomes.reserve(records);
         facts.reserve(records);
         let batch = Batch {
@@ -107,11 +107,13 @@ pub(super) fn run<S: Source>(
             read_at,
             since: Instant::now(),
             payloads: intake.payloads,
+            payload_bytes: 0,
             key: intake.key,
             outcomes,
             facts,
             labels,
             pointers,
+            body,
             told: None,
             judged: None,
             trace: Trace::begin(read_at),

@@ -77,10 +77,15 @@ pub(super) fn run(
 
 fn judge_batch(judge: &mut Judge, batch: &mut Batch, recorder: &mut Recorder, with_labels: bool) {
     let Batch { rules, binding, payloads, key, outcomes, facts, labels, pointers, number, now, .. } = batch;
+    let mut payload_bytes = 0;
     // The timed ones move from batch to batch, so that no position is favoured.
     let timed = *number as usize % TIMED_ONE_IN;
     for index in 0..payloads.len() {
+        payloads.expect(index + 1);
         let payload = payloads.payload(index);
+        if let Payload::Bytes(bytes) = payload {
+            payload_bytes += bytes.len() as u64;
+        }
         let from = pointers.len() as u32;
         let input = Input { payload, key: payloads.key(index).or(key.as_deref()), now: *now };
         let headers = payloads.headers(index);
@@ -102,4 +107,5 @@ fn judge_batch(judge: &mut Judge, batch: &mut Batch, recorder: &mut Recorder, wi
         }
         outcomes.push(Outcome { verdict, pointer: (from, pointers.len() as u32) });
     }
+    batch.payload_bytes = payload_bytes;
 }

@@ -17,6 +17,10 @@ use crate::config::OnFull;
 /// The version of the body that has no source offsets.
 const WITHOUT_OFFSETS: u8 = 1;
 
+/// Bytes before the entries, and of an entry with its distance, at most.
+const HEAD_BYTES: usize = 8;
+const ENTRY_BYTES: usize = 64;
+
 /// What a batch changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Body {
@@ -30,11 +34,19 @@ impl State {
     /// What an open batch changed so far; `None` if it is not open.
     #[must_use]
     pub fn body_of(&self, batch: u64) -> Option<Body> {
+        self.body_into(Vec::new(), batch)
+    }
+
+    /// The same, in a list that is empty and may have room.
+    #[must_use]
+    pub fn body_into(&self, bytes: Vec<u8>, batch: u64) -> Option<Body> {
         let changes = self.open.iter().rev().find(|changes| changes.batch == batch)?;
-        let mut body = Body::default();
+        let mut body = Body { bytes, expiry_max: 0 };
         if changes.window.is_empty() && changes.ledger.is_empty() {
             return Some(body);
         }
+        // PERF: a list that grows is copied again and again.
+        body.bytes.reserve(HEAD_BYTES + (changes.window.len() + changes.ledger.len()) * ENTRY_BYTES);
         body.bytes.extend_from_slice(&self.latest.to_le_bytes());
         body.bytes.extend_from_slice(&self.window.time().to_le_bytes());
         for (change, distance) in changes.window.iter().zip(&changes.window_at) {

@@ -6,7 +6,7 @@
 
 use bytes::Bytes;
 
-use super::message::Message;
+use super::message::{Message, fetch};
 use crate::kafka::faults::Code;
 
 /// The outcome of one record.
@@ -46,17 +46,26 @@ enum Entry {
 /// No further free entry.
 const END: usize = usize::MAX;
 
+/// LIMIT: owners of reported records that wait for their release.
+const REPORTED_MAX: usize = 1024;
+/// How many entries around the one that is reported are fetched.
+const NEAR: usize = 8;
+/// How many owners before its turn a message's memory is fetched.
+const AHEAD: usize = 8;
+
 /// The slab, and the reports that came since they were last asked for.
 pub(crate) struct InFlight {
     entries: Vec<Entry>,
     free: usize,
     count: usize,
     pub(crate) reports: Vec<Delivery>,
+    /// Owners of records that were reported during the call to librdkafka that runs at this moment.
+    reported: Vec<Owner>,
 }
 
 impl InFlight {
     pub(crate) fn new() -> Self {
-        Self { entries: Vec::new(), free: END, count: 0, reports: Vec::new() }
+        Self { entries: Vec::new(), free: END, count: 0, reports: Vec::new(), reported: Vec::new() }
     }
 
     /// Records given and not reported.
@@ -74,6 +83,7 @@ impl InFlight {
                 self.free = next;
             }
             *slot = entry;
+            self.expect(self.free);
             return index;
         }
         self.entries.push(entry);
@@ -94,7 +104,7 @@ impl InFlight {
         Some((owner, tag))
     }
 
-    /// Notes the outcome of an entry and releases its memory. `address` is where the report says the payload is.
+    /// Notes the outcome of an entry; its memory is released soon. `address` is where the report says the payload is.
     pub(crate) fn report(
         &mut self,
         index: usize,
@@ -102,16 +112,41 @@ impl InFlight {
         partition: i32,
         outcome: Result<i64, Code>,
     ) {
+        // Reports come in the order of entries, or against it.
+        self.expect(index.wrapping_add(NEAR));
+        self.expect(index.wrapping_sub(NEAR));
         if let Some((owner, tag)) = self.remove(index) {
             debug_assert_eq!(owner.address(), address, "what was sent is what we own: no copy, no mix-up");
-            drop(owner);
             self.reports.push(Delivery { tag, partition, outcome });
+            self.reported.push(owner);
+            if self.reported.len() >= REPORTED_MAX {
+                self.release_reported();
+            }
+        }
+    }
+
+    /// An entry is used soon.
+    fn expect(&self, index: usize) {
+        fetch(self.entries.as_ptr().wrapping_add(index).cast());
+    }
+
+    /// Releases the memory of what was reported.
+    ///
+    /// PERF: one after the other inside the reports, each would wait for memory that other cores have used since.
+    pub(crate) fn release_reported(&mut self) {
+        let mut owners = self.reported.drain(..);
+        while let Some(owner) = owners.next() {
+            if let Some(Owner::Message(later)) = owners.as_slice().get(AHEAD) {
+                later.expect();
+            }
+            drop(owner);
         }
     }
 
     /// Releases everything. Only when the producer is gone, since it reads this memory.
     pub(crate) fn release_all(&mut self) -> usize {
         let left = std::mem::replace(&mut self.count, 0);
+        self.reported.clear();
         self.entries.clear();
         self.free = END;
         left
@@ -138,6 +173,9 @@ mod tests {
         slab.report(second, b.as_ptr().addr(), 1, Err(Code::QUEUE_FULL));
         let tags: Vec<_> = slab.reports.iter().map(|report| report.tag).collect();
         assert_eq!(tags, [1, 2]);
+        assert_eq!(slab.reported.len(), 2, "released once the call to librdkafka is over");
+        slab.release_reported();
+        assert!(slab.reported.is_empty());
         assert_eq!(slab.release_all(), 1);
         assert_eq!(slab.count(), 0);
     }

@@ -11,6 +11,11 @@ use super::context::Held;
 use super::sys;
 use crate::kafka::faults::{Code, Fault};
 
+/// Bytes that a processor fetches from memory at once.
+const LINE_BYTES: usize = 64;
+/// LIMIT: bytes of a payload that are fetched ahead; of a longer one the processor guesses the rest by itself.
+const AHEAD_BYTES_MAX: usize = 2048;
+
 /// The time of a record, in milliseconds since the epoch, and who set it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordTime {
@@ -58,6 +63,37 @@ impl Message {
 
     fn field<T>(&self, read: impl FnOnce(*const sys::rd_kafka_message_t) -> T) -> T {
         read(self.raw.as_ptr())
+    }
+
+    /// It is looked at soon: has its own memory fetched, without waiting for it.
+    ///
+    /// PERF: each stage runs on another core than the last, so each first look at a message would be a wait of a tenth
+    /// of a microsecond.
+    pub fn expect(&self) {
+        // librdkafka keeps a message inside a larger object, of which destroying it reads the lines around.
+        let at = self.raw.as_ptr().cast::<u8>();
+        for line in
+            [at.wrapping_sub(LINE_BYTES), at, at.wrapping_add(LINE_BYTES), at.wrapping_add(2 * LINE_BYTES)]
+        {
+            fetch(line);
+        }
+    }
+
+    /// Its payload is read soon.
+    pub fn expect_payload(&self) {
+        // SAFETY: ours and alive.
+        let (payload, bytes) = self.field(|raw| unsafe { ((*raw).payload.cast::<u8>(), (*raw).len) });
+        for at in (0..bytes.min(AHEAD_BYTES_MAX)).step_by(LINE_BYTES) {
+            fetch(payload.wrapping_add(at));
+        }
+    }
+
+    /// It is sent on soon: its key is copied, and its headers, which stand behind the payload, are looked for.
+    pub fn expect_edges(&self) {
+        // SAFETY: ours and alive.
+        let (key, payload, bytes) = self.field(|raw| unsafe { ((*raw).key, (*raw).payload, (*raw).len) });
+        fetch(key.cast());
+        fetch(payload.cast::<u8>().wrapping_add(bytes));
     }
 
     /// The error code of an event that is no record; [`Code::NONE`] for a record.
@@ -260,6 +296,17 @@ impl Drop for Headers {
         // SAFETY: ours alone; a list that was given away is forgotten before.
         unsafe { sys::rd_kafka_headers_destroy(self.0.as_ptr()) }
     }
+}
+
+/// Has a line of memory brought near; any address will do.
+pub(super) fn fetch(at: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch reads nothing that the program could see, and never faults.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
 }
 
 /// Bytes at a pointer of C; null is `None`.

@@ -1,7 +1,8 @@
 //! A producer that sends records by reference: payloads stay where they are until their delivery report.
 //!
 //! One thread owns it (`&mut self`): delivery reports come inside `poll`, `flush` and the transaction calls of that
-//! thread. The memory of a record is released in its report and nowhere else, except after the producer is gone.
+//! thread. The memory of a record is released in the call that brings its report and nowhere else, except after the
+//! producer is gone.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -183,7 +184,9 @@ impl Producer {
     /// Makes a call that may bring delivery reports.
     pub(crate) fn serve<R>(&mut self, call: impl FnOnce(*mut sys::rd_kafka_t) -> R) -> Result<R, KafkaError> {
         let rk = self.handle()?.as_ptr();
-        Ok(scope::lend(&IN_FLIGHT, &mut self.in_flight, || call(rk)))
+        let result = scope::lend(&IN_FLIGHT, &mut self.in_flight, || call(rk));
+        self.in_flight.release_reported();
+        Ok(result)
     }
 
     /// Waits for events at most `wait`, and moves all reports to `into`.

@@ -13,11 +13,11 @@ use crossbeam::channel::Sender;
 use crate::kafka::{Class, Code, Delivery, KafkaError, Message};
 
 use super::super::batch::{Batch, Payloads};
-use super::super::budget::Permit;
+use super::super::budget::{Lists, Permit};
 use super::super::news::News;
 use super::super::stop::Stop;
 use super::super::{Receipt, Sink, SinkError};
-use super::outputs::{Decided, Outputs, journal_records};
+use super::outputs::{Decided, Outputs, Upcoming, journal_records};
 use super::pace::Pace;
 use super::progress::{Flight, Key, Progress};
 use super::suspects::Suspects;
@@ -274,10 +274,10 @@ impl Sink for AtLeastOnce {
     }
 
     fn write(&mut self, batch: Batch, stop: &Stop, _: &mut Vec<Receipt>) -> Result<(), SinkError> {
-        let Batch {
-            number, payloads, outcomes, pointers, rules, permit, read_at, since, told, trace, ..
-        } = batch;
-        let Payloads::Messages { messages, flight } = payloads else {
+        let Batch { number, payloads, rules, permit, read_at, since, told, trace, .. } = batch;
+        let Batch { outcomes, facts, labels, pointers, body, .. } = batch;
+        let (budget, mut lists) = (permit.budget(), Lists { outcomes, facts, labels, pointers, body });
+        let Payloads::Messages { mut messages, flight } = payloads else {
             unreachable!("Kafka is read as messages")
         };
         if !self.progress.is_current(&flight) || self.trouble.is_some() {
@@ -292,7 +292,7 @@ impl Sink for AtLeastOnce {
             outstanding: records,
             offsets: (first, next),
             journal: told.as_ref().map(journal_records).unwrap_or_default().into(),
-            expiry_max: told.map_or(0, |told| told.expiry_max),
+            expiry_max: told.as_ref().map_or(0, |told| told.expiry_max),
             journaled: None,
             flight,
             permit: Some(permit),
@@ -305,17 +305,17 @@ impl Sink for AtLeastOnce {
                 trace,
             },
         };
+        lists.body = told.map(|told| told.body).unwrap_or_default();
         self.next_tag += 1;
         self.partition_of.insert(tag, key);
         self.flying.entry(key).or_default().push_back(flying);
         let chunk_records = self.suspects.chunk_records(key, (first, next), records);
         let mut chunk = (first, 0);
-        for (message, outcome) in messages.into_iter().zip(outcomes) {
-            let pointer =
-                pointers.get(outcome.pointer.0 as usize..outcome.pointer.1 as usize).unwrap_or_default();
+        for (message, outcome) in Upcoming::new(&mut messages).zip(&lists.outcomes) {
+            let pointer = lists.pointer(*outcome);
             let offset = message.offset();
             chunk = if chunk.1 == 0 { (offset, 1) } else { (chunk.0, chunk.1 + 1) };
-            let decided = Decided { outcome, pointer, rules: &rules };
+            let decided = Decided { outcome: *outcome, pointer, rules: &rules };
             self.send(usize::from(key.0.0), message, &decided, (key, tag << 1), stop)?;
             if Some(chunk.1) == chunk_records {
                 self.flush((key, (chunk.0, offset + 1)), stop)?;
@@ -325,6 +325,8 @@ impl Sink for AtLeastOnce {
                 return Ok(());
             }
         }
+        self.progress.put_by(messages);
+        budget.put_by(lists);
         Ok(())
     }
 

@@ -24,6 +24,31 @@ struct Pair {
     rejected: TopicLimits,
 }
 
+/// What the records of a batch have at most.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    /// Bytes of key and payload.
+    bytes_max: usize,
+    /// The earliest and the latest time.
+    times: Option<(i64, i64)>,
+    have_keys: bool,
+}
+
+impl Extent {
+    pub(super) fn of(messages: &[Message]) -> Self {
+        let mut extent = Self { bytes_max: 0, times: None, have_keys: true };
+        for message in messages {
+            extent.bytes_max = extent.bytes_max.max(message.bytes());
+            extent.have_keys &= message.key().is_some();
+            if let Some(time) = message.time().millis() {
+                let (first, last) = extent.times.unwrap_or((time, time));
+                extent.times = Some((first.min(time), last.max(time)));
+            }
+        }
+        extent
+    }
+}
+
 impl Limits {
     /// Asks the brokers. Without the right to see a topic's settings there are no limits to check.
     pub(super) fn look_up(admin: &Admin, config: &Config, wait: Duration) -> Self {
@@ -53,6 +78,26 @@ impl Limits {
         all.map(|topic| topic.batch_bytes_max).min().unwrap_or(u64::MAX)
     }
 
+    /// Whether both topics take all records of a batch, whichever they go to.
+    pub(super) fn take_all(&self, topic: TopicIndex, extent: &Extent, now_ms: i64) -> bool {
+        let Some(pair) = self.by_topic.get(usize::from(topic.0)) else { return true };
+        [&pair.accepted, &pair.rejected].into_iter().all(|limits| {
+            let takes = |time_ms| {
+                let record = Measure {
+                    payload_bytes: extent.bytes_max,
+                    key_bytes: extent.have_keys.then_some(0),
+                    headers: NOTE_HEADERS,
+                    header_bytes: NOTE_BYTES,
+                    time_ms,
+                };
+                limits.refusal(&record, now_ms).is_none()
+            };
+            let (first, last) = extent.times.unzip();
+            // Beyond half of the limit a record's own headers may matter.
+            extent.bytes_max as u64 <= limits.batch_bytes_max / 2 && takes(first) && takes(last)
+        })
+    }
+
     /// Whether the topic that the record goes to would not take it.
     pub(super) fn refuse(&self, topic: TopicIndex, message: &Message, is_accept: bool, now_ms: i64) -> bool {
         let Some(pair) = self.by_topic.get(usize::from(topic.0)) else { return false };
@@ -72,5 +117,45 @@ impl Limits {
             });
         }
         limits.refusal(&record, now_ms).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kafka::Times;
+
+    const NOW: i64 = 1_700_000_000_000;
+
+    fn takes(change: impl FnOnce(&mut TopicLimits), extent: Extent) -> bool {
+        let accepted = TopicLimits {
+            topic: "out".into(),
+            partitions: 1,
+            batch_bytes_max: 100_000,
+            times: Some(Times { before_max_ms: 1000, after_max_ms: 500 }),
+            needs_key: false,
+            in_sync_min: 1,
+            replicas: 1,
+            in_sync: 1,
+        };
+        let mut rejected = accepted.clone();
+        change(&mut rejected);
+        let limits = Limits { by_topic: vec![Pair { accepted, rejected }] };
+        limits.take_all(TopicIndex(0), &extent, NOW)
+    }
+
+    #[test]
+    fn a_batch_passes_whole_only_where_no_record_can_be_refused() {
+        let fine = Extent { bytes_max: 50_000, times: Some((NOW - 1000, NOW + 500)), have_keys: false };
+        assert!(takes(|_| {}, fine));
+        assert!(takes(|_| {}, Extent { times: None, ..fine }));
+        assert!(!takes(|_| {}, Extent { bytes_max: 50_001, ..fine }), "its own headers may matter");
+        assert!(!takes(|_| {}, Extent { times: Some((NOW - 1001, NOW)), ..fine }));
+        assert!(!takes(|_| {}, Extent { times: Some((NOW, NOW + 501)), ..fine }));
+        let small = |limits: &mut TopicLimits| limits.batch_bytes_max = 1600;
+        assert!(!takes(small, Extent { bytes_max: 100, ..fine }), "a reject gains a header");
+        let compacted = |limits: &mut TopicLimits| limits.needs_key = true;
+        assert!(!takes(compacted, fine));
+        assert!(takes(compacted, Extent { have_keys: true, ..fine }));
     }
 }

@@ -4,6 +4,8 @@
 //! partition's state is restored. The writer raises offsets, and does what a rebalance asks of it. A partition that was
 //! given away is forgotten, and a forgotten one is never committed again, whatever arrives late.
 
+mod flight;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -19,7 +21,10 @@ use super::super::batch::Partition;
 use super::super::news::News;
 use super::limits::Limits;
 use super::vitals::Vitals;
+pub use flight::Flight;
 
+/// LIMIT: emptied lists of messages that are kept.
+const SPARE_MAX: usize = 64;
 /// How long one commit of offsets may take.
 const COMMIT_WAIT: Duration = Duration::from_secs(10);
 
@@ -53,6 +58,8 @@ pub(super) struct Progress {
     /// How the gate hears of things; known once the run has begun.
     news: OnceLock<Sender<News>>,
     pub(super) vitals: Arc<Vitals>,
+    /// Emptied lists of messages, for the batches to come.
+    spare: Mutex<Vec<Vec<Message>>>,
     /// What the output topics take.
     limits: Limits,
     /// Tells whoever watches.
@@ -91,43 +98,6 @@ struct State {
     journal_floor: i64,
 }
 
-/// One batch in flight; it has landed when this is dropped.
-pub struct Flight {
-    progress: Arc<Progress>,
-    key: Key,
-    epoch: u32,
-    turn: u32,
-    undeliverable: Vec<u32>,
-}
-
-impl Flight {
-    /// How often everything had to be read again before this batch was read.
-    #[must_use]
-    pub fn turn(&self) -> u32 {
-        self.turn
-    }
-
-    /// Whether the output topic would not take this record.
-    #[must_use]
-    pub fn refuses(&self, message: &Message, is_accept: bool, now_ms: i64) -> bool {
-        self.progress.limits.refuse(self.key.0, message, is_accept, now_ms)
-    }
-
-    /// Records that an output topic refuses, by their place in the batch.
-    #[must_use]
-    pub fn undeliverable(&self) -> &[u32] {
-        &self.undeliverable
-    }
-
-    pub(super) fn key(&self) -> Key {
-        self.key
-    }
-
-    pub(super) fn epoch(&self) -> u32 {
-        self.epoch
-    }
-}
-
 /// What the reader has to follow.
 #[derive(Default)]
 pub(super) struct Follow {
@@ -158,6 +128,22 @@ impl Progress {
 
     pub(super) fn set_news(&self, news: &Sender<News>) {
         let _ = self.news.set(news.clone());
+    }
+
+    /// Keeps a list of messages that were sent on.
+    ///
+    /// PERF: as with the lists of `budget.rs`, what one thread allocates and another frees is fresh memory each time.
+    pub(super) fn put_by(&self, mut messages: Vec<Message>) {
+        messages.clear();
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        if spare.len() < SPARE_MAX {
+            spare.push(messages);
+        }
+    }
+
+    /// All emptied lists.
+    pub(super) fn spare(&self) -> Vec<Vec<Message>> {
+        std::mem::take(&mut *self.spare.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Tells the gate.
@@ -224,14 +210,14 @@ impl Progress {
         }
         state.in_flight += 1;
         drop(shared);
-        Some(Flight { progress: Arc::clone(self), key, epoch, turn, undeliverable })
+        Some(Flight::new(Arc::clone(self), key, (epoch, turn), undeliverable))
     }
 
     /// Whether a batch still counts: its partition is ours, and nothing made it come again.
     pub(super) fn is_current(&self, flight: &Flight) -> bool {
         let shared = self.lock();
-        shared.turn == flight.turn
-            && shared.partitions.get(&flight.key).is_some_and(|state| state.epoch == flight.epoch)
+        shared.turn == flight.turn()
+            && shared.partitions.get(&flight.key()).is_some_and(|state| state.epoch == flight.epoch())
     }
 
     /// Whether a partition is still ours, in this epoch or an earlier one, and somebody writes.
@@ -242,7 +228,7 @@ impl Progress {
 
     /// A batch is in the open transaction.
     pub(super) fn opened(&self, flight: &Flight) {
-        if let Some(state) = self.lock().partitions.get_mut(&flight.key) {
+        if let Some(state) = self.lock().partitions.get_mut(&flight.key()) {
             state.is_open = true;
         }
     }
@@ -482,17 +468,6 @@ impl Progress {
 
     fn lock(&self) -> MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Flight {
-    fn drop(&mut self) {
-        let mut shared = self.progress.lock();
-        if let Some(state) = shared.partitions.get_mut(&self.key).filter(|state| state.epoch == self.epoch) {
-            state.in_flight = state.in_flight.saturating_sub(1);
-        }
-        drop(shared);
-        self.progress.changed.notify_all();
     }
 }
 

@@ -95,6 +95,9 @@ impl KafkaSource {
             consumer.resume(&owned)?;
             self.is_paused = false;
         }
+        if !consumer.has_spare() {
+            consumer.reuse(self.progress.spare());
+        }
         consumer.read(self.records_max, READ_BYTES_MAX, wait, &mut self.scratch)?;
         if let Some(bounded) = &mut self.bounded {
             bounded.cut(&mut self.scratch);
@@ -160,9 +163,10 @@ impl Source for KafkaSource {
         let now = self.now(&batch);
         let PartitionBatch { topic, partition, epoch, messages, bytes } = batch;
         let offsets = messages.iter().map(Message::offset);
-        let Some(flight) = self.progress.take_off((topic, partition), (epoch, self.turn), offsets) else {
+        let Some(mut flight) = self.progress.take_off((topic, partition), (epoch, self.turn), offsets) else {
             return Ok(Read::Idle);
         };
+        flight.measure(&messages);
         if let (Some(last), Some(name)) = (messages.last(), self.topics.get(usize::from(topic.0))) {
             self.progress.status.read(name, partition, last.offset() + 1, last.time().millis());
         }

@@ -20,11 +20,11 @@ use crossbeam::channel::Sender;
 use crate::kafka::{Class, Code, Delivery, KafkaError, Producer};
 
 use super::super::batch::{Batch, Payloads, Told};
-use super::super::budget::Permit;
+use super::super::budget::{Lists, Permit};
 use super::super::news::News;
 use super::super::stop::Stop;
 use super::super::{Receipt, Sink, SinkError};
-use super::outputs::{Decided, Outputs, journal_records};
+use super::outputs::{Decided, Outputs, Upcoming, journal_records};
 use super::pace::Pace;
 use super::progress::{Ask, Due, Key, Progress};
 use super::suspects::Suspects;
@@ -139,10 +139,10 @@ impl ExactlyOnce {
 
     /// Puts a batch into the transaction. What goes wrong is noted, and the transaction aborted later.
     fn put(&mut self, batch: Batch, stop: &Stop) -> Result<(), SinkError> {
-        let Batch {
-            number, payloads, outcomes, pointers, rules, permit, read_at, since, told, trace, ..
-        } = batch;
-        let Payloads::Messages { messages, flight } = payloads else {
+        let Batch { number, payloads, rules, permit, read_at, since, told, trace, .. } = batch;
+        let Batch { outcomes, facts, labels, pointers, body, .. } = batch;
+        let (budget, mut lists) = (permit.budget(), Lists { outcomes, facts, labels, pointers, body });
+        let Payloads::Messages { mut messages, flight } = payloads else {
             unreachable!("Kafka is read as messages")
         };
         let first = messages.first().map_or(0, crate::kafka::Message::offset);
@@ -167,14 +167,13 @@ impl ExactlyOnce {
         let tag = self.serial << 32 | place << 1;
         let chunks = self.suspects.chunk_records(key, (first, next), messages.len());
         let mut chunk = (first, 0);
-        for (message, outcome) in messages.into_iter().zip(outcomes) {
-            let pointer =
-                pointers.get(outcome.pointer.0 as usize..outcome.pointer.1 as usize).unwrap_or_default();
+        for (message, outcome) in Upcoming::new(&mut messages).zip(&lists.outcomes) {
+            let pointer = lists.pointer(*outcome);
             let offset = message.offset();
             if chunk.1 == 0 {
                 chunk.0 = offset;
             }
-            let decided = Decided { outcome, pointer, rules: &rules };
+            let decided = Decided { outcome: *outcome, pointer, rules: &rules };
             self.send(input, message, &decided, tag, (key, (chunk.0, offset + 1)), stop)?;
             chunk.1 += 1;
             if Some(chunk.1) == chunks {
@@ -185,10 +184,13 @@ impl ExactlyOnce {
                 return Ok(());
             }
         }
-        match told {
-            Some(told) => self.write_down(input, key, &told, tag | 1, place, stop),
-            None => Ok(()),
+        if let Some(told) = told {
+            self.write_down(input, key, &told, tag | 1, place, stop)?;
+            lists.body = told.body;
         }
+        self.progress.put_by(messages);
+        budget.put_by(lists);
+        Ok(())
     }
 
     /// Produces one record; waits while librdkafka's queue is full.
