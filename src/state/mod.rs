@@ -125,6 +125,13 @@ impl State {
         self
     }
 
+    /// About so many records will come: makes room for them at once.
+    pub fn reserve(&mut self, records: u64) {
+        if self.settings.replay != Mode::Off {
+            self.window.reserve(records);
+        }
+    }
+
     /// A copy of what was seen, with settings of its own.
     pub fn copy(&self, settings: Settings) -> Result<Self, StateError> {
         let mut copy = Self::new(settings)?;
