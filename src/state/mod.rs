@@ -161,6 +161,7 @@ impl State {
         if self.settings.replay != Mode::Off {
             self.window.expect(facts.iter().filter_map(|facts| facts.identity));
         }
+        self.ledger.expect(facts);
     }
 
     /// Goes by other settings from now on; what was seen stays, and so do the sizes of window and ledger.

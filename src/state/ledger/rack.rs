@@ -187,6 +187,20 @@ impl Rack {
         shard.find(hash, is_it).copied()
     }
 
+    /// Most likely the number of an identity's slot, if it has one; nothing is compared.
+    pub(super) fn number_near(&self, identity: Identity) -> Option<u32> {
+        let hash = self.hash(&identity);
+        self.index.get(shard_of(hash))?.find(hash, |_| true).copied()
+    }
+
+    /// Something of the first and of the last byte of a slot.
+    pub(super) fn touch(&self, number: u32) -> Option<u8> {
+        let (stride, number) = (self.stride(), number as usize);
+        let chunk = self.chunks.get(number / CHUNK)?;
+        let at = number % CHUNK * stride;
+        Some(chunk.get(at)? ^ chunk.get(at + stride - 1)?)
+    }
+
     /// Gives a newcomer a slot.
     fn enter(&mut self, identity: Identity, entry: (Entry, Second)) {
         let (number, chance) = if let Some(number) = self.free.pop() {
