@@ -76,6 +76,13 @@ impl<'a> Tape<'a> {
         self.nodes
     }
 
+    /// The payload itself, as it was handed over.
+    #[inline]
+    #[must_use]
+    pub fn payload(self) -> &'a [u8] {
+        self.payload
+    }
+
     /// The numbers that no 64-bit form can carry, ascending by node; nearly always empty.
     #[must_use]
     pub fn wide(self) -> &'a [Wide] {

@@ -19,6 +19,9 @@ const TOUCHED: usize = 64;
 /// LIMIT: identities whose first place is known.
 pub const PLACES_MAX: usize = SHARDS * SHARD_SLOTS_MAX / 4 * 3;
 
+/// LIMIT: identities that room is made for ahead, 42 MB of them: an input's size does not tell how many there will be.
+const RESERVED_MAX: u64 = 2_000_000;
+
 /// A record's place: its input, by its number in the report, and line or offset there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
@@ -88,6 +91,16 @@ impl Default for Places {
 }
 
 impl Places {
+    /// Makes room for the identities of about so many records; only at the start.
+    pub fn reserve(&mut self, records: u64) {
+        // Some records have two. Shards are not filled alike, and a quarter of each stays empty.
+        let identities = records.saturating_add(records / 4).min(RESERVED_MAX) as usize;
+        let slots = (identities / SHARDS * 3 / 2).clamp(SHARD_SLOTS_MIN, SHARD_SLOTS_MAX);
+        for shard in &mut self.shards {
+            shard.grow_to(slots);
+        }
+    }
+
     /// How many places were given up for newer ones.
     #[must_use]
     pub fn forgotten(&self) -> u64 {
@@ -183,7 +196,10 @@ impl Shard {
 
     /// By a quarter, so that little stands empty.
     fn grow(&mut self) {
-        let slots = (self.slots.len() + self.slots.len() / 4).clamp(SHARD_SLOTS_MIN, SHARD_SLOTS_MAX);
+        self.grow_to((self.slots.len() + self.slots.len() / 4).clamp(SHARD_SLOTS_MIN, SHARD_SLOTS_MAX));
+    }
+
+    fn grow_to(&mut self, slots: usize) {
         let old = std::mem::replace(&mut self.slots, vec![Slot::default(); slots]);
         for slot in old.into_iter().filter(|slot| !slot.is_empty()) {
             if let Some(at) = self.slot_of(slot.tag)
@@ -211,7 +227,14 @@ mod tests {
 
     #[test]
     fn first_places_stay_and_are_found() {
+        for reserved in [0, 50_000] {
+            check_first_places(reserved);
+        }
+    }
+
+    fn check_first_places(reserved: u64) {
         let mut places = Places::default();
+        places.reserve(reserved);
         let place = |number: u64| Place { input: (number % 7) as u32, position: number * 3 };
         for number in 0..200_000_u64 {
             places.insert(identity(&[&number.to_le_bytes()]), place(number));

@@ -235,6 +235,13 @@ impl Tallies {
         }
     }
 
+    /// About so many records will come.
+    #[must_use]
+    pub fn expecting(mut self, records: u64) -> Self {
+        self.places.reserve(records);
+        self
+    }
+
     /// Counts a batch that passed the gate.
     pub fn add(&mut self, batch: &Batch) {
         let input = self.input(batch);

@@ -132,7 +132,8 @@ pub(super) fn audit(
         config.rules.clock = ClockChoice::Record;
     }
     let (started, began) = (clock::wall(), Instant::now());
-    let plant = Plant { config: &config, rules, state: &state, stop: &stop, count: &count };
+    let sample_one_in = task.sample_one_in;
+    let plant = Plant { config: &config, rules, state: &state, stop: &stop, count: &count, sample_one_in };
     let (mut stretches, mut left_out) = (Vec::new(), 0);
     let tallies = match &task.inputs {
         Inputs::Files(paths) => {
@@ -200,6 +201,7 @@ struct Plant<'a> {
     state: &'a Mutex<State>,
     stop: &'a Arc<Stop>,
     count: &'a BytesRead,
+    sample_one_in: u64,
 }
 
 /// The pipeline, with whatever shows its progress.
@@ -210,8 +212,10 @@ fn drive<S: pipeline::Source>(
     names: &[String],
     goal: Option<audit_progress::Goal>,
 ) -> Result<SharedTallies, Failure> {
-    let Plant { config, rules, state, stop, count } = plant;
-    let tallies = Arc::new(Mutex::new(Tallies::new(Arc::clone(rules), names)));
+    let Plant { config, rules, state, stop, count, sample_one_in } = plant;
+    let expected = goal.map_or(0, audit_progress::Goal::records) / sample_one_in.max(&1);
+    state.lock().unwrap_or_else(PoisonError::into_inner).reserve(expected);
+    let tallies = Arc::new(Mutex::new(Tallies::new(Arc::clone(rules), names).expecting(expected)));
     let sink = AuditSink::new(Arc::clone(&tallies), split);
     let meters = Meters::default();
     let editions = Editions::from(Arc::clone(rules));

@@ -17,6 +17,9 @@ use crate::pipeline::stop::Stop;
 const BAR_EVERY: Duration = Duration::from_millis(100);
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
+/// How long a record is, for want of anything better. What is made for so many records only saves that it grows.
+const RECORD_BYTES_TYPICAL: u64 = 1024;
+
 /// What an audit has to get through.
 #[derive(Clone, Copy)]
 pub(super) enum Goal {
@@ -36,6 +39,14 @@ impl Goal {
     /// What is read of each partition.
     pub(super) fn read(stretches: &[Stretch]) -> Self {
         Self::Offsets(stretches.iter().map(|stretch| stretch.until.abs_diff(stretch.from)).sum())
+    }
+
+    /// How many records that will be, or about so many.
+    pub(super) fn records(self) -> u64 {
+        match self {
+            Self::Bytes(total) => total / RECORD_BYTES_TYPICAL,
+            Self::Offsets(total) => total,
+        }
     }
 
     /// How far it is, and how far it has to get.

@@ -1,7 +1,7 @@
 //! Hashes a file as it is stored, while it is read for its records.
 //!
-//! The hash sits below decompression, so it is that of the file on the disk. It means something only when the file was
-//! read to its end.
+//! The hash is that of the file on the disk: an archive's bytes pass a [`Tap`] on their way to the decoder, and those of
+//! a plain file are hashed where they were read to. It means something only when the file was read to its end.
 
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,37 +18,48 @@ pub type BytesRead = Arc<AtomicU64>;
 pub(super) struct Tap<R> {
     inner: R,
     shared: SharedDigest,
-    total: BytesRead,
 }
 
 /// The hash so far, shared with the one who asks for it in the end.
 #[derive(Clone)]
-pub(super) struct SharedDigest(Arc<Mutex<(Context, u64)>>);
+pub(super) struct SharedDigest {
+    hashed: Arc<Mutex<(Context, u64)>>,
+    total: BytesRead,
+}
 
 impl<R: Read> Tap<R> {
-    pub(super) fn new(inner: R, total: BytesRead) -> (Self, SharedDigest) {
-        let shared = SharedDigest(Arc::new(Mutex::new((Context::new(&SHA256), 0))));
-        (Self { inner, shared: shared.clone(), total }, shared)
+    pub(super) fn new(inner: R, shared: SharedDigest) -> Self {
+        Self { inner, shared }
     }
 }
 
 impl<R: Read> Read for Tap<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(into)?;
-        let mut shared = self.shared.0.lock().unwrap_or_else(PoisonError::into_inner);
-        shared.0.update(into.get(..count).unwrap_or_default());
-        shared.1 += count as u64;
-        self.total.fetch_add(count as u64, Ordering::Relaxed);
+        self.shared.add(into.get(..count).unwrap_or_default());
         Ok(count)
     }
 }
 
 impl SharedDigest {
+    /// Of nothing yet; `total` counts along.
+    pub(super) fn new(total: BytesRead) -> Self {
+        Self { hashed: Arc::new(Mutex::new((Context::new(&SHA256), 0))), total }
+    }
+
+    /// These bytes were read.
+    pub(super) fn add(&self, bytes: &[u8]) {
+        let mut hashed = self.hashed.lock().unwrap_or_else(PoisonError::into_inner);
+        hashed.0.update(bytes);
+        hashed.1 += bytes.len() as u64;
+        self.total.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+    }
+
     /// The digest of everything that was read.
     pub(super) fn finish(&self) -> Stored {
         let (context, bytes) = {
-            let shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            (shared.0.clone(), shared.1)
+            let hashed = self.hashed.lock().unwrap_or_else(PoisonError::into_inner);
+            (hashed.0.clone(), hashed.1)
         };
         let mut sha256 = [0; 32];
         sha256.copy_from_slice(context.finish().as_ref());

@@ -5,7 +5,7 @@
 //! a magic number, is a truncated archive and not a record.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
@@ -40,26 +40,20 @@ impl Source {
     pub(super) fn open(path: &Path, count: Option<&BytesRead>) -> io::Result<Self> {
         let file = File::open(path)?;
         let is_live = !file.metadata()?.is_file();
-        Self::tapped(file, Compression::of_path(path), is_live, count)
+        Self::detect(file, Compression::of_path(path), is_live, count)
     }
 
     /// Takes standard input, or what a test puts in its place.
     pub(super) fn stdin(stdin: Box<dyn Read + Send>, count: Option<&BytesRead>) -> io::Result<Self> {
-        Self::tapped(stdin, Compression::Plain, true, count)
+        Self::detect(stdin, Compression::Plain, true, count)
     }
 
-    fn tapped(
-        bytes: impl Read + Send + 'static,
+    fn detect(
+        mut bytes: impl Read + Send + 'static,
         named: Compression,
         is_live: bool,
         count: Option<&BytesRead>,
     ) -> io::Result<Self> {
-        let Some(count) = count else { return Self::detect(bytes, named, is_live) };
-        let (tap, digest) = Tap::new(bytes, BytesRead::clone(count));
-        Ok(Self { digest: Some(digest), ..Self::detect(tap, named, is_live)? })
-    }
-
-    fn detect(mut bytes: impl Read + Send + 'static, named: Compression, is_live: bool) -> io::Result<Self> {
         let mut magic = Vec::with_capacity(MAGIC_BYTES_MAX);
         // Byte by byte, so that a live input is never waited for longer than its first byte takes to tell.
         while magic.len() < MAGIC_BYTES_MAX && may_become_archive(&magic) {
@@ -72,24 +66,43 @@ impl Source {
             compression => compression,
         };
         let bytes = io::Cursor::new(magic).chain(bytes);
-        let bytes: Box<dyn Read + Send> = match compression {
-            Compression::Plain => Box::new(bytes),
-            Compression::Gzip => {
-                Box::new(MultiGzDecoder::new(BufReader::with_capacity(COMPRESSED_BUFFER_BYTES, bytes)))
-            }
-            Compression::Zstd => {
-                let bytes = BufReader::with_capacity(COMPRESSED_BUFFER_BYTES, bytes);
-                let mut decoder = zstd::stream::read::Decoder::with_buffer(bytes)?;
-                decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
-                Box::new(decoder)
+        let digest = count.map(|count| SharedDigest::new(BytesRead::clone(count)));
+        let bytes: Box<dyn Read + Send> = match (compression, digest.clone()) {
+            (Compression::Plain, _) => Box::new(bytes),
+            (_, None) => decoder(BufReader::with_capacity(COMPRESSED_BUFFER_BYTES, bytes), compression)?,
+            (_, Some(digest)) => {
+                let bytes = Tap::new(bytes, digest);
+                decoder(BufReader::with_capacity(COMPRESSED_BUFFER_BYTES, bytes), compression)?
             }
         };
-        Ok(Self { bytes, compression, is_live, digest: None })
+        Ok(Self { bytes, compression, is_live, digest })
     }
 
     /// Reads into `into` until it is full, or once if the input is live. Returns how many bytes came; an error may
     /// come with bytes that were read before it.
     pub(super) fn fill(&mut self, into: &mut [u8]) -> (usize, io::Result<()>) {
+        let (filled, outcome) = self.fill_unhashed(into);
+        self.hash(into.get(..filled).unwrap_or_default());
+        (filled, outcome)
+    }
+
+    /// The same for input that is not live: appends up to `room` bytes, and leaves the memory for them as it is before.
+    pub(super) fn append(&mut self, into: &mut Vec<u8>, room: usize) -> (usize, io::Result<()>) {
+        let len = into.len();
+        let outcome = self.bytes.by_ref().take(room as u64).read_to_end(into).map(|_| ());
+        let appended = into.get(len..).unwrap_or_default();
+        self.hash(appended);
+        (appended.len(), outcome)
+    }
+
+    /// Hashes what was read of a plain file; what comes out of an archive is not what is stored.
+    fn hash(&self, bytes: &[u8]) {
+        if let (Compression::Plain, Some(digest)) = (self.compression, &self.digest) {
+            digest.add(bytes);
+        }
+    }
+
+    fn fill_unhashed(&mut self, into: &mut [u8]) -> (usize, io::Result<()>) {
         let mut filled = 0;
         while let Some(free @ [_, ..]) = into.get_mut(filled..) {
             match self.bytes.read(free) {
@@ -104,6 +117,19 @@ impl Source {
         }
         (filled, Ok(()))
     }
+}
+
+/// What unpacks an archive.
+fn decoder(
+    bytes: impl BufRead + Send + 'static,
+    compression: Compression,
+) -> io::Result<Box<dyn Read + Send>> {
+    if compression == Compression::Gzip {
+        return Ok(Box::new(MultiGzDecoder::new(bytes)));
+    }
+    let mut decoder = zstd::stream::read::Decoder::with_buffer(bytes)?;
+    decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
+    Ok(Box::new(decoder))
 }
 
 /// What a file that begins with `magic` is compressed with.

@@ -11,7 +11,6 @@ use foldhash::fast::FixedState;
 
 use super::Compiled;
 use crate::clock::Timestamp;
-use crate::outline::print;
 use crate::tape::{Node, StaticNode, Tape};
 use crate::verdict::FormatId;
 
@@ -103,21 +102,24 @@ struct Seeded {
 }
 
 /// The hashes of the paths that labels of a format stand at.
-#[derive(Clone, Copy)]
 struct Wanted {
-    texts: [u64; LABELS],
-    time: u64,
-    /// A bit for each of them, by [`bit`].
-    any: u64,
+    /// By [`LabelKind`], and the time's at [`TIME`].
+    paths: [u64; LABELS + 1],
+    /// A bit for each of them, at [`class`] of its hash.
+    classes: [u8; CLASSES],
     millis: bool,
 }
+
+/// Where the time stands among the paths.
+const TIME: usize = LABELS;
+/// Hashes are told apart by so many classes before they are compared.
+const CLASSES: usize = 64;
 
 /// One walk.
 struct Walk<'a> {
     hash: &'a Seeded,
     tape: Tape<'a>,
-    wanted: Wanted,
-    names: u16,
+    wanted: &'a Wanted,
     labels: Labels,
 }
 
@@ -131,11 +133,19 @@ impl Labeller {
             let pointers = format.labels();
             let path = |pointer: &str| {
                 let names = pointer.split('/').skip(1);
-                if pointer.is_empty() { 0 } else { names.fold(1, |path, name| hash.step(path, name)) }
+                if pointer.is_empty() { 0 } else { names.fold(1, |path, name| hash.step(path, name, None)) }
             };
-            let (texts, time) = (pointers.texts.map(path), path(pointers.time));
-            let any = texts.iter().fold(bit(time), |any, path| any | bit(*path));
-            Wanted { texts, time, any, millis: pointers.millis }
+            let mut paths = [path(pointers.time); LABELS + 1];
+            for (place, pointer) in paths.iter_mut().zip(pointers.texts) {
+                *place = path(pointer);
+            }
+            let mut classes = [0; CLASSES];
+            for (kind, path) in paths.iter().enumerate() {
+                if let Some(class) = classes.get_mut(class(*path)).filter(|_| *path != 0) {
+                    *class |= 1 << kind;
+                }
+            }
+            Wanted { paths, classes, millis: pointers.millis }
         };
         Self { formats: formats.iter().map(wanted).collect(), hash }
     }
@@ -145,7 +155,7 @@ impl Labeller {
     pub fn read(&self, format: FormatId, tape: Tape<'_>) -> Labels {
         let Some(wanted) = self.formats.get(usize::from(format.0)) else { return Labels::default() };
         let labels = Labels { shape: 1 + u64::from(format.0), ..Labels::default() };
-        let mut walk = Walk { hash: &self.hash, tape, wanted: *wanted, names: 0, labels };
+        let mut walk = Walk { hash: &self.hash, tape, wanted, labels };
         walk.document();
         walk.labels.shape |= 1;
         walk.labels
@@ -157,34 +167,34 @@ impl Walk<'_> {
     ///
     /// PERF: nodes stand in the order of the text, so one loop passes them all, and skips what nobody looks at.
     fn document(&mut self) {
-        let nodes = self.tape.nodes();
+        let (nodes, payload) = (self.tape.nodes(), self.tape.payload());
         let Some(Node::Object { len, .. }) = nodes.first() else { return };
         // The object that is walked, and those around it: names that are left, and the path.
         let (mut left, mut path) = (*len, 1);
         let mut around = [(0, 0); LEVELS_MAX as usize];
         let (mut level, mut at) = (0, 1);
-        loop {
+        let mut shape = self.labels.shape;
+        for _ in 0..NAMES_MAX {
             while left == 0 {
                 if level == 0 {
+                    self.labels.shape = shape;
                     return;
                 }
                 level -= 1;
                 (left, path) = around.get(level).copied().unwrap_or_default();
             }
-            let (Some(Node::String(name)), Some(value)) = (nodes.get(at), nodes.get(at + 1)) else { return };
-            if self.names == NAMES_MAX {
-                return;
-            }
-            self.names += 1;
+            let Some([Node::String(name), value, ..]) = nodes.get(at..) else { break };
             left -= 1;
             at += 2;
-            let here = self.hash.step(path, name);
+            let here = self.hash.step(path, name, words_at(payload, self.tape.place(name), name));
             // A sum, so that the order of members does not matter.
-            self.labels.shape = self.labels.shape.wrapping_add(here);
+            shape = shape.wrapping_add(here);
+            // PERF: its class tells of most names that nobody wants their value.
+            let wanted = self.wanted.classes.get(class(here)).copied().unwrap_or_default();
+            if wanted != 0 {
+                self.value(here, wanted, value);
+            }
             match value {
-                // PERF: one bit tells of most texts that nobody wants them.
-                Node::String(text) if self.wanted.any & bit(here) != 0 => self.text(here, text),
-                Node::Static(number) if here == self.wanted.time => self.number(*number),
                 Node::Object { len, .. } if level + 1 < LEVELS_MAX as usize => {
                     if let Some(outer) = around.get_mut(level) {
                         *outer = (left, path);
@@ -193,19 +203,30 @@ impl Walk<'_> {
                     (left, path) = (*len, here);
                 }
                 Node::Object { count, .. } | Node::Array { count, .. } => at += count,
-                _ => {}
+                Node::String(_) | Node::Static(_) => {}
             }
         }
+        self.labels.shape = shape;
     }
 
-    fn text(&mut self, path: u64, text: &str) {
-        if path == self.wanted.time {
-            self.labels.sent = Timestamp::from_rfc3339(text);
-        }
-        for (label, wanted) in self.labels.texts.iter_mut().zip(self.wanted.texts) {
-            if path == wanted {
-                let hash = self.hash.texts.hash_one(text.as_bytes()) | 1;
-                *label = Label { hash, start: self.tape.place(text) as u32 };
+    /// The value of a name that may be one of those that are wanted.
+    fn value(&mut self, path: u64, mut wanted: u8, value: &Node<'_>) {
+        while wanted != 0 {
+            let kind = wanted.trailing_zeros() as usize;
+            wanted &= wanted - 1;
+            if self.wanted.paths.get(kind) != Some(&path) {
+                continue;
+            }
+            match value {
+                Node::String(text) if kind == TIME => self.labels.sent = Timestamp::from_rfc3339(text),
+                Node::Static(number) if kind == TIME => self.number(*number),
+                Node::String(text) => {
+                    let hash = self.hash.texts.hash_one(text.as_bytes()) | 1;
+                    if let Some(label) = self.labels.texts.get_mut(kind) {
+                        *label = Label { hash, start: self.tape.place(text) as u32 };
+                    }
+                }
+                _ => {}
             }
         }
     }
@@ -224,11 +245,14 @@ impl Walk<'_> {
 impl Seeded {
     /// The path one name further; never 0.
     ///
-    /// PERF: one multiplication for a name of up to sixteen bytes, which its ends tell whole.
+    /// PERF: one multiplication for a name of up to sixteen bytes, which its words tell whole; a longer one is hashed.
     #[inline]
-    fn step(&self, path: u64, name: &str) -> u64 {
-        let (head, tail) = print(name);
-        let tail = if name.len() <= 16 { tail } else { self.texts.hash_one(name.as_bytes()) };
+    fn step(&self, path: u64, name: &str, words: Option<(u64, u64)>) -> u64 {
+        let (head, tail) = match words {
+            Some(words) => words,
+            None if name.len() > WORDS_BYTES => (0, self.texts.hash_one(name.as_bytes())),
+            None => words_of(name),
+        };
         let [one, other] = self.seeds;
         // Both halves of a wide product, so that every bit of both factors counts.
         let len = (name.len() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -237,9 +261,40 @@ impl Seeded {
     }
 }
 
-/// One of 64 bits for a path.
-fn bit(path: u64) -> u64 {
-    1 << (path >> 58)
+/// Bytes of a name that two words hold.
+const WORDS_BYTES: usize = 16;
+
+/// The words of a name that stands in the payload as it is; `None` if it is too long, too close to the end, or escaped.
+///
+/// PERF: sixteen bytes are read whatever the length, since lengths come in no order that could be foreseen.
+#[inline]
+fn words_at(payload: &[u8], place: usize, name: &str) -> Option<(u64, u64)> {
+    const ONES: u128 = u128::MAX / 0xFF;
+    let bytes = payload.get(place..).and_then(<[u8]>::first_chunk::<WORDS_BYTES>)?;
+    let unused = 8 * WORDS_BYTES.checked_sub(name.len())? as u32;
+    let word = u128::from_le_bytes(*bytes) & u128::MAX.checked_shr(unused).unwrap_or_default();
+    // A backslash becomes a byte of 0, and the highest bit of one such byte is all that is left if there are any.
+    let slashes = word ^ (ONES * u128::from(b'\\'));
+    let has_slash = slashes.wrapping_sub(ONES) & !slashes & (ONES << 7) != 0;
+    (!has_slash).then_some(halves(word))
+}
+
+/// The same of a name that stands anywhere.
+fn words_of(name: &str) -> (u64, u64) {
+    let mut bytes = [0; WORDS_BYTES];
+    for (to, from) in bytes.iter_mut().zip(name.as_bytes()) {
+        *to = *from;
+    }
+    halves(u128::from_le_bytes(bytes))
+}
+
+fn halves(word: u128) -> (u64, u64) {
+    (word as u64, (word >> 64) as u64)
+}
+
+/// One of [`CLASSES`] for a path.
+fn class(path: u64) -> usize {
+    (path >> 58) as usize
 }
 
 #[cfg(test)]
@@ -254,13 +309,13 @@ mod tests {
         let hash = Seeded { seeds: [0, 1].map(|number: u64| texts.hash_one(number)), texts };
         let mut known = HashMap::new();
         let mut check = |name: String| {
-            let other = known.insert(hash.step(1, &name), name.clone());
+            let other = known.insert(hash.step(1, &name, None), name.clone());
             assert!(
                 other.as_ref().is_none_or(|other| *other == name),
                 "{other:?} and {name:?} fall together"
             );
         };
-        // Every length around the borders of a print, and every single bit of a name of each.
+        // Every length around the borders of the words, and every single bit of a name of each.
         for len in 0..40 {
             let name = "a".repeat(len);
             for at in 0..len {
@@ -272,6 +327,24 @@ mod tests {
             }
             check(name);
         }
-        assert_ne!(hash.step(hash.step(1, "a"), "b"), hash.step(hash.step(1, "b"), "a"));
+        let path = |names: [&str; 2]| names.iter().fold(1, |path, name| hash.step(path, name, None));
+        assert_ne!(path(["a", "b"]), path(["b", "a"]));
+    }
+
+    #[test]
+    fn a_name_has_the_same_words_wherever_it_stands() {
+        for name in ["", "a", "abcdefg", "abcdefgh", "abcdefghijklmno", "abcdefghijklmnop", "n\u{e4}me"] {
+            let payload = format!("{{\"{name}\": 1, \"and some more\": 2}}");
+            assert_eq!(words_at(payload.as_bytes(), 2, name), Some(words_of(name)), "{name}");
+            assert_eq!(words_at(format!("{{\"{name}\":1}}").as_bytes(), 9, name), None, "past the end");
+        }
+        let long = "abcdefghijklmnopq";
+        assert_eq!(words_at(format!("{{\"{long}\": 1}}").as_bytes(), 2, long), None);
+        // The text of an escaped name is not what stands in the payload.
+        for (name, payload) in
+            [("a\"", r#"{"a\"": 1, "and some more": 2}"#), ("a", r#"{"\u0061": 1, "and more": 2}"#)]
+        {
+            assert_eq!(words_at(payload.as_bytes(), 2, name), None, "{payload}");
+        }
     }
 }

@@ -125,6 +125,13 @@ impl State {
         self
     }
 
+    /// About so many records will come: makes room for them at once.
+    pub fn reserve(&mut self, records: u64) {
+        if self.settings.replay != Mode::Off {
+            self.window.reserve(records);
+        }
+    }
+
     /// A copy of what was seen, with settings of its own.
     pub fn copy(&self, settings: Settings) -> Result<Self, StateError> {
         let mut copy = Self::new(settings)?;
@@ -154,6 +161,7 @@ impl State {
         if self.settings.replay != Mode::Off {
             self.window.expect(facts.iter().filter_map(|facts| facts.identity));
         }
+        self.ledger.expect(facts);
     }
 
     /// Goes by other settings from now on; what was seen stays, and so do the sizes of window and ledger.

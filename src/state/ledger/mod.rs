@@ -193,6 +193,11 @@ impl Ledger {
         self.shelf.find(key).filter(|(_, expiry)| *expiry > now).map(|(entry, _)| entry)
     }
 
+    /// These records are decided about next: has the entries that they go on with fetched from memory, many at once.
+    pub fn expect(&self, facts: &[Facts]) {
+        self.shelf.expect(facts.iter().filter_map(|facts| key_of(&facts.lifecycle)));
+    }
+
     /// What the rules say of a record; changes nothing.
     #[must_use]
     pub fn judge(&self, facts: &Facts, settings: &Settings, now: Second) -> Step {
@@ -260,6 +265,18 @@ impl Ledger {
             _ => None,
         }
     }
+}
+
+/// The entry that a record goes on with, as far as its facts tell without more work.
+fn key_of(lifecycle: &Lifecycle) -> Option<EntryKey> {
+    Some(match lifecycle {
+        Lifecycle::Olympus(message) => (Kind::OlympusWork, message.work),
+        Lifecycle::Agh(message) => (Kind::AghWork, message.work),
+        Lifecycle::Alfred(message) => (Kind::AlfredRequest, message.request),
+        Lifecycle::Bluelabel { logical, .. } => (Kind::BluelabelMessage, *logical),
+        Lifecycle::Humaninloop { run, .. } => (Kind::HumaninloopRun, *run),
+        Lifecycle::HumaninloopFiles(_) | Lifecycle::None | Lifecycle::Ignored => return None,
+    })
 }
 
 #[cfg(test)]

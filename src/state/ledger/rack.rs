@@ -45,6 +45,9 @@ pub(super) struct Rack {
     keys: FixedState,
     len: usize,
     broom: u32,
+    /// Nothing expires before this second; and so of what the broom has passed in this round.
+    soonest: Second,
+    soonest_passed: Second,
     hand: u32,
     scratch: Vec<u8>,
 }
@@ -68,6 +71,8 @@ impl Rack {
             keys: FixedState::with_seed(RandomState::new().hash_one(0_u64)),
             len: 0,
             broom: 0,
+            soonest: Second::MAX,
+            soonest_passed: Second::MAX,
             hand: 0,
             scratch: Vec::new(),
         }
@@ -118,12 +123,23 @@ impl Rack {
     }
 
     /// Frees what expires at or before `dead` among the next few slots, but not the entry that is written next.
+    ///
+    /// PERF: as long as nothing can be dead, the broom rests: it took a tenth of the gate's time on an audit of a day.
     pub(super) fn sweep(&mut self, dead: Second, written: Identity) {
+        if dead < self.soonest {
+            return;
+        }
         for _ in 0..SWEPT.min(self.end) {
             self.broom = if self.broom + 1 < self.end { self.broom + 1 } else { 0 };
-            let slot = self.slot(self.broom);
-            if slot.is_some_and(|slot| slot.expiry > 0 && slot.expiry <= dead && *slot.identity != written) {
-                self.free(self.broom, true);
+            match self.slot(self.broom) {
+                Some(slot) if slot.expiry == 0 => {}
+                Some(slot) if slot.expiry > dead || *slot.identity == written => {
+                    self.soonest_passed = self.soonest_passed.min(slot.expiry);
+                }
+                _ => self.free(self.broom, true),
+            }
+            if self.broom == 0 {
+                (self.soonest, self.soonest_passed) = (self.soonest_passed, Second::MAX);
             }
         }
     }
@@ -171,6 +187,20 @@ impl Rack {
         shard.find(hash, is_it).copied()
     }
 
+    /// Most likely the number of an identity's slot, if it has one; nothing is compared.
+    pub(super) fn number_near(&self, identity: Identity) -> Option<u32> {
+        let hash = self.hash(&identity);
+        self.index.get(shard_of(hash))?.find(hash, |_| true).copied()
+    }
+
+    /// Something of the first and of the last byte of a slot.
+    pub(super) fn touch(&self, number: u32) -> Option<u8> {
+        let (stride, number) = (self.stride(), number as usize);
+        let chunk = self.chunks.get(number / CHUNK)?;
+        let at = number % CHUNK * stride;
+        Some(chunk.get(at)? ^ chunk.get(at + stride - 1)?)
+    }
+
     /// Gives a newcomer a slot.
     fn enter(&mut self, identity: Identity, entry: (Entry, Second)) {
         let (number, chance) = if let Some(number) = self.free.pop() {
@@ -212,9 +242,12 @@ impl Rack {
     }
 
     fn write(&mut self, number: u32, chance: bool, identity: Identity, (entry, expiry): (Entry, Second)) {
+        let expiry = expiry.max(1);
+        self.soonest = self.soonest.min(expiry);
+        self.soonest_passed = self.soonest_passed.min(expiry);
         let mut bytes = std::mem::take(&mut self.scratch);
         bytes.clear();
-        bytes.extend_from_slice(&expiry.max(1).to_le_bytes());
+        bytes.extend_from_slice(&expiry.to_le_bytes());
         bytes.push(u8::from(chance));
         bytes.extend_from_slice(&identity);
         entry.write(&mut bytes);
@@ -321,6 +354,28 @@ mod tests {
         // Then the first newcomer, and of those that went on any but the one that is asked to stay.
         assert_eq!(rack.give_up(None).map(|(gone, _)| gone), Some(id(5000)));
         assert_eq!(rack.give_up(Some(id(0))).map(|(gone, _)| gone), Some(id(5001)));
+    }
+
+    #[test]
+    fn the_broom_rests_only_while_nothing_is_dead() {
+        let mut random = Random::seeded("the_broom_rests_only_while_nothing_is_dead");
+        let mut rack = Rack::new(Kind::OlympusMessage);
+        let mut dead = 0;
+        for number in 0..20_000 {
+            rack.put(id(number), Some(entry(0, dead + 1 + random.below(500) as Second)));
+            // Time stands still for a while, and then goes on.
+            dead += Second::from(number % 3000 > 1500);
+            let is_dead = |rack: &Rack| rack.iter().filter(|(_, (_, expiry))| *expiry <= dead).count();
+            if number % 997 == 0 {
+                let rests = dead < rack.soonest;
+                assert!(!rests || is_dead(&rack) == 0, "round {number}");
+                // One round of the broom finds them all.
+                for _ in 0..=rack.end / SWEPT {
+                    rack.sweep(dead, id(u64::MAX));
+                }
+                assert_eq!(is_dead(&rack), 0, "round {number}");
+            }
+        }
     }
 
     #[test]

@@ -74,6 +74,31 @@ fn an_insert_moves_few_slots_and_an_id_takes_few_bytes() {
     assert_eq!(window.look_up(id(200_000), 0, 0), Seen::New);
 }
 
+/// Room that is made ahead keeps what was there, is filled before the table grows, and then grows like any other.
+#[test]
+fn room_that_is_made_ahead_is_used() {
+    for (reserved, memory, ids) in
+        [(20, 1 << 20, 2000), (30_000, 8 << 20, 100_000), (1 << 40, 1 << 20, 37_000)]
+    {
+        let mut window = Window::new(&settings(memory)).unwrap();
+        let mut changes = Vec::new();
+        for number in 0..ids {
+            if number == 500 {
+                window.reserve(reserved);
+            }
+            let bytes = window.table().bytes();
+            window.insert(id(number), 0, 1000, &mut changes).unwrap();
+            assert!(window.table().bytes() as u64 <= memory, "{reserved} of {memory} at {number}");
+            if (500..reserved).contains(&number) {
+                assert_eq!(window.table().bytes(), bytes, "{reserved} of {memory} at {number}");
+            }
+        }
+        assert_eq!(window.table().len(), ids as usize);
+        assert!((0..ids).all(|number| window.look_up(id(number), 0, 0) == Seen::Duplicate));
+        assert!(window.table().moved_max() <= MOVED_SLOTS_MAX);
+    }
+}
+
 /// Ids come and go: the dead make room, and the table stays as large as what lives.
 #[test]
 fn a_steady_stream_takes_steady_memory() {
