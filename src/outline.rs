@@ -59,48 +59,59 @@ pub struct Outlines {
     patience: [(u16, u16); SETS],
 }
 
+/// One outline. PERF: what stands at the nodes is listed by kind, so that comparing takes a plain loop for each kind, and no
+/// jump that depends on a node.
 #[derive(Debug)]
 struct Slot {
     serial: u64,
-    parts: Vec<Part>,
-    names: Vec<u8>,
+    /// How many nodes it has; none has the outline of nothing.
+    nodes: usize,
+    containers: Vec<Container>,
+    /// Names of 8 to 16 bytes, of 4 to 7, and all others.
+    words: Vec<NameAt<8>>,
+    short_words: Vec<NameAt<4>>,
+    other_names: Vec<OtherName>,
+    /// Strings that are no names.
+    texts: Vec<u32>,
+    /// Numbers and words.
+    scalars: Vec<u32>,
+    /// The texts of `other_names`.
+    spelled: Vec<u8>,
+    /// The bytes of all names.
+    name_bytes: usize,
     hits: u32,
 }
 
-/// What stands at a node.
+/// An object or array, and where.
 #[derive(Clone, Copy, Debug)]
-struct Part {
-    kind: Kind,
-    /// The length of a name or container.
-    len: u32,
-    /// Where a name's text begins.
-    start: u32,
-    /// The nodes of a container, or the first eight bytes of a name (or all of it, if it is shorter).
-    head: u64,
-    /// The last eight bytes of a name.
-    tail: u64,
+struct Container {
+    at: u32,
+    is_object: bool,
+    len: usize,
+    count: usize,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Name,
-    Object,
-    Array,
-    /// A string that is no name.
-    Text,
-    /// A number or word.
-    Scalar,
+/// A name of N to 2N bytes: its begin and its end are all of it.
+#[derive(Clone, Copy, Debug)]
+struct NameAt<const N: usize> {
+    at: u32,
+    len: u32,
+    head: [u8; N],
+    tail: [u8; N],
+}
+
+/// A name of any length.
+#[derive(Clone, Copy, Debug)]
+struct OtherName {
+    at: u32,
+    /// Where its text begins.
+    start: u32,
+    len: u32,
 }
 
 impl Default for Outlines {
     fn default() -> Self {
-        let slot = || Slot {
-            serial: 0,
-            parts: Vec::with_capacity(NODES_MAX),
-            names: Vec::with_capacity(NAMES_BYTES_MAX),
-            hits: 0,
-        };
-        Self { slots: (0..SETS * WAYS).map(|_| slot()).collect(), patience: [(0, 0); SETS] }
+        Self { slots: (0..SETS * WAYS).map(|_| Slot::nothing()).collect(), patience: [(0, 0); SETS] }
     }
 }
 
@@ -149,107 +160,158 @@ impl Outlines {
 }
 
 impl Slot {
-    /// The bytes of all strings, if these nodes have this outline.
+    /// The outline of nothing, with memory for any.
+    fn nothing() -> Self {
+        Self {
+            serial: 0,
+            nodes: 0,
+            containers: Vec::with_capacity(NODES_MAX),
+            words: Vec::with_capacity(NODES_MAX),
+            short_words: Vec::with_capacity(NODES_MAX),
+            other_names: Vec::with_capacity(NODES_MAX),
+            texts: Vec::with_capacity(NODES_MAX),
+            scalars: Vec::with_capacity(NODES_MAX),
+            spelled: Vec::with_capacity(NAMES_BYTES_MAX),
+            name_bytes: 0,
+            hits: 0,
+        }
+    }
+
+    /// The bytes of all strings, if these nodes have this outline. Every node stands in one of the lists.
     #[inline]
     fn compare(&self, nodes: &[Node<'_>]) -> Option<usize> {
-        if self.parts.len() != nodes.len() {
+        // Containers tell most strangers.
+        let alike = self.nodes == nodes.len()
+            && self.containers.iter().all(|known| known.stands_in(nodes))
+            && self.words.iter().all(|known| known.stands_in(nodes))
+            && self.short_words.iter().all(|known| known.stands_in(nodes))
+            && self.other_names.iter().all(|known| text_at(nodes, known.at) == Some(self.spelling(*known)))
+            && self.scalars.iter().all(|at| matches!(nodes.get(*at as usize), Some(Node::Static(_))));
+        if !alike {
             return None;
         }
-        let mut text_bytes = 0;
-        for (node, part) in nodes.iter().zip(&self.parts) {
-            match node {
-                Node::String(text) => {
-                    text_bytes += text.len();
-                    let same =
-                        part.kind == Kind::Text || (part.kind == Kind::Name && self.is_name(part, text));
-                    if !same {
-                        return None;
-                    }
-                }
-                Node::Static(_) if part.kind == Kind::Scalar => {}
-                Node::Object { len, count } if part.is_container(Kind::Object, *len, *count) => {}
-                Node::Array { len, count } if part.is_container(Kind::Array, *len, *count) => {}
-                _ => return None,
-            }
-        }
-        Some(text_bytes)
+        self.texts.iter().try_fold(self.name_bytes, |sum, at| Some(sum + text_at(nodes, *at)?.len()))
     }
 
-    #[inline]
-    fn is_name(&self, part: &Part, text: &str) -> bool {
-        let bytes = text.as_bytes();
-        if bytes.len() != part.len as usize {
-            return false;
-        }
-        // PERF: most names are of this length, and then two words are all there is to compare.
-        if let (Some(first), Some(last), ..=16) = (bytes.first_chunk(), bytes.last_chunk(), bytes.len()) {
-            return u64::from_le_bytes(*first) == part.head && u64::from_le_bytes(*last) == part.tail;
-        }
-        self.is_short_or_long_name(part, text)
-    }
-
-    fn is_short_or_long_name(&self, part: &Part, text: &str) -> bool {
-        let known = || self.names.get(part.start as usize..).and_then(|names| names.get(..text.len()));
-        print(text) == (part.head, part.tail) && (text.len() <= 16 || known() == Some(text.as_bytes()))
+    fn spelling(&self, name: OtherName) -> &[u8] {
+        let text = self.spelled.get(name.start as usize..).and_then(|rest| rest.get(..name.len as usize));
+        text.unwrap_or_default()
     }
 
     /// Becomes the outline of these nodes; `None`, and the outline of nothing, if they are too many.
     fn learn(&mut self, nodes: &[Node<'_>]) -> Option<usize> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        self.parts.clear();
-        self.names.clear();
-        self.hits = 0;
+        self.forget();
         self.serial = NEXT.fetch_add(1, Ordering::Relaxed);
-        if nodes.len() > NODES_MAX {
-            return None;
+        let text_bytes = if nodes.len() > NODES_MAX { None } else { self.list(nodes) };
+        match text_bytes {
+            Some(_) => self.nodes = nodes.len(),
+            None => self.forget(),
         }
-        let mut text_bytes = 0;
-        for node in nodes {
-            let (kind, len, head) = match node {
-                Node::Object { len, count } => (Kind::Object, *len as u32, *count as u64),
-                Node::Array { len, count } => (Kind::Array, *len as u32, *count as u64),
-                Node::String(text) => {
-                    text_bytes += text.len();
-                    (Kind::Text, 0, 0)
-                }
-                Node::Static(_) => (Kind::Scalar, 0, 0),
-            };
-            self.parts.push(Part { kind, len, start: 0, head, tail: 0 });
-        }
-        let named = (0..nodes.len()).try_for_each(|at| self.learn_names(nodes, at));
-        if named.is_none() {
-            self.parts.clear();
-        }
-        named.map(|()| text_bytes)
+        text_bytes
     }
 
-    /// Marks the names of an object; `None` if they are too long.
-    fn learn_names(&mut self, nodes: &[Node<'_>], at: usize) -> Option<()> {
-        let Some(Node::Object { len, .. }) = nodes.get(at) else { return Some(()) };
-        let mut name_at = at + 1;
-        for _ in 0..*len {
-            let Some([Node::String(name), value, ..]) = nodes.get(name_at..) else { return None };
-            let start = self.names.len();
-            if start + name.len() > NAMES_BYTES_MAX {
-                return None;
-            }
-            self.names.extend_from_slice(name.as_bytes());
-            let (head, tail) = print(name);
-            *self.parts.get_mut(name_at)? =
-                Part { kind: Kind::Name, len: name.len() as u32, start: start as u32, head, tail };
-            name_at += 2 + match value {
-                Node::Object { count, .. } | Node::Array { count, .. } => *count,
-                Node::String(_) | Node::Static(_) => 0,
-            };
+    /// Lists the nodes by kind; the bytes of all strings, or `None` if names are too long.
+    fn list(&mut self, nodes: &[Node<'_>]) -> Option<usize> {
+        let mut is_name = [false; NODES_MAX];
+        for at in 0..nodes.len() {
+            mark_names(nodes, at, &mut is_name)?;
         }
-        Some(())
+        let mut text_bytes = 0;
+        for (at, (node, is_name)) in (0..).zip(nodes.iter().zip(is_name)) {
+            match node {
+                Node::Object { len, count } => {
+                    self.containers.push(Container { at, is_object: true, len: *len, count: *count });
+                }
+                Node::Array { len, count } => {
+                    self.containers.push(Container { at, is_object: false, len: *len, count: *count });
+                }
+                Node::Static(_) => self.scalars.push(at),
+                Node::String(name) if is_name => self.list_name(at, name)?,
+                Node::String(text) => {
+                    self.texts.push(at);
+                    text_bytes += text.len();
+                }
+            }
+        }
+        Some(self.name_bytes + text_bytes)
+    }
+
+    fn list_name(&mut self, at: u32, name: &str) -> Option<()> {
+        self.name_bytes += name.len();
+        if let Some(word) = NameAt::<8>::of(at, name) {
+            self.words.push(word);
+        } else if let Some(word) = NameAt::<4>::of(at, name) {
+            self.short_words.push(word);
+        } else {
+            let start = self.spelled.len() as u32;
+            self.other_names.push(OtherName { at, start, len: name.len() as u32 });
+            self.spelled.extend_from_slice(name.as_bytes());
+        }
+        (self.name_bytes <= NAMES_BYTES_MAX).then_some(())
+    }
+
+    fn forget(&mut self) {
+        self.nodes = 0;
+        self.containers.clear();
+        self.words.clear();
+        self.short_words.clear();
+        self.other_names.clear();
+        self.texts.clear();
+        self.scalars.clear();
+        self.spelled.clear();
+        self.name_bytes = 0;
+        self.hits = 0;
     }
 }
 
-impl Part {
+impl Container {
     #[inline]
-    fn is_container(&self, kind: Kind, len: usize, count: usize) -> bool {
-        self.kind == kind && self.len as usize == len && self.head == count as u64
+    fn stands_in(&self, nodes: &[Node<'_>]) -> bool {
+        match nodes.get(self.at as usize) {
+            Some(Node::Object { len, count }) => self.is_object && (*len, *count) == (self.len, self.count),
+            Some(Node::Array { len, count }) => !self.is_object && (*len, *count) == (self.len, self.count),
+            _ => false,
+        }
+    }
+}
+
+impl<const N: usize> NameAt<N> {
+    fn of(at: u32, name: &str) -> Option<Self> {
+        let bytes = name.as_bytes();
+        let (head, tail) = (*bytes.first_chunk()?, *bytes.last_chunk()?);
+        (bytes.len() <= 2 * N).then_some(Self { at, len: bytes.len() as u32, head, tail })
+    }
+
+    #[inline]
+    fn stands_in(&self, nodes: &[Node<'_>]) -> bool {
+        let Some(name) = text_at(nodes, self.at) else { return false };
+        name.len() == self.len as usize
+            && name.first_chunk() == Some(&self.head)
+            && name.last_chunk() == Some(&self.tail)
+    }
+}
+
+/// Marks the names of the object at a node, if it is one; `None` if the nodes are no tape.
+fn mark_names(nodes: &[Node<'_>], at: usize, is_name: &mut [bool; NODES_MAX]) -> Option<()> {
+    let Some(Node::Object { len, .. }) = nodes.get(at) else { return Some(()) };
+    let mut name_at = at + 1;
+    for _ in 0..*len {
+        let Some([Node::String(_), value, ..]) = nodes.get(name_at..) else { return None };
+        *is_name.get_mut(name_at)? = true;
+        name_at += 2 + match value {
+            Node::Object { count, .. } | Node::Array { count, .. } => *count,
+            Node::String(_) | Node::Static(_) => 0,
+        };
+    }
+    Some(())
+}
+
+#[inline]
+fn text_at<'n>(nodes: &'n [Node<'_>], at: u32) -> Option<&'n [u8]> {
+    match nodes.get(at as usize) {
+        Some(Node::String(text)) => Some(text.as_bytes()),
+        _ => None,
     }
 }
 

@@ -41,15 +41,23 @@ struct Known {
     name: Name,
     /// Built-in formats that it claims.
     discriminates: u64,
-    /// Built-in formats that require it.
-    required_by: u64,
+    /// For each built-in format, 1 if it requires it.
+    required_by: [u8; BUILT_IN_MAX],
     /// The user's formats whose schema speaks of it.
     in_schema_of: u64,
 }
 
+impl Known {
+    fn require(&mut self, format: usize) {
+        if let Some(required) = self.required_by.get_mut(format) {
+            *required = 1;
+        }
+    }
+}
+
 impl Default for Known {
     fn default() -> Self {
-        Self { name: Name::new(""), discriminates: 0, required_by: 0, in_schema_of: 0 }
+        Self { name: Name::new(""), discriminates: 0, required_by: [0; BUILT_IN_MAX], in_schema_of: 0 }
     }
 }
 
@@ -104,7 +112,7 @@ impl Detector {
                         detector.insert(name, |known| known.discriminates |= bit);
                     }
                     for name in format.required {
-                        detector.insert(name, |known| known.required_by |= bit);
+                        detector.insert(name, |known| known.require(index));
                     }
                 }
                 Claim::Member(claim) => {
@@ -168,9 +176,9 @@ impl Detector {
                 if known.discriminates != 0 {
                     claims.foreign_to.0 |= self.member_formats & !known.in_schema_of;
                 }
-                for (index, count) in present.iter_mut().enumerate() {
+                for (count, required) in present.iter_mut().zip(known.required_by) {
                     // A name may stand there hundreds of times; that it does is found later.
-                    *count = count.saturating_add((known.required_by >> index) as u8 & 1);
+                    *count = count.saturating_add(required);
                 }
                 claims.envelope |= known.name.text() == "envelope";
             }

@@ -29,6 +29,7 @@ impl Default for Fields {
 
 impl Fields {
     /// The member's node, if it is there.
+    #[inline]
     #[must_use]
     pub fn node(&self, field: Field) -> Option<NodeIndex> {
         self.nodes.get(usize::from(field.0)).filter(|node| **node != 0).map(|node| NodeIndex(*node))

@@ -39,18 +39,21 @@ pub struct Record<'a> {
 
 impl<'a> Record<'a> {
     /// The member's node, if it is there.
+    #[inline]
     #[must_use]
     pub fn node(&self, field: Field) -> Option<NodeIndex> {
         self.fields.node(field)
     }
 
     /// Where to point at for a member: its node, or the document if it is absent.
+    #[inline]
     #[must_use]
     pub fn place(&self, field: Field) -> NodeIndex {
         self.node(field).unwrap_or_default()
     }
 
     /// The member's text, if it is there and a text.
+    #[inline]
     #[must_use]
     pub fn text(&self, field: Field) -> Option<&'a str> {
         self.text_at(self.node(field)?)
@@ -63,12 +66,14 @@ impl<'a> Record<'a> {
     }
 
     /// A node.
+    #[inline]
     #[must_use]
     pub fn value(&self, at: NodeIndex) -> Option<Node<'a>> {
         self.tape.nodes().get(at.0 as usize).copied()
     }
 
     /// A node's text, if it is one.
+    #[inline]
     #[must_use]
     pub fn text_at(&self, at: NodeIndex) -> Option<&'a str> {
         match self.value(at)? {
@@ -180,7 +185,8 @@ impl<'a> Record<'a> {
     }
 
     /// The items of an array; none if it is no array.
-    pub fn items(&self, array: NodeIndex) -> impl Iterator<Item = NodeIndex> + Clone + use<'a> {
+    #[must_use]
+    pub fn items(&self, array: NodeIndex) -> impl ExactSizeIterator<Item = NodeIndex> + Clone + use<'a> {
         let nodes = self.tape.nodes();
         let (len, mut at) = match nodes.get(array.0 as usize) {
             Some(Node::Array { len, .. }) => (*len, array.0 as usize + 1),

@@ -136,6 +136,13 @@ impl RuleSet {
         self.0 == 0
     }
 
+    /// The first rule of the list that is in the set.
+    #[must_use]
+    pub fn first(self, list: &'static [Rule]) -> Option<&'static Rule> {
+        // Of an empty set this is past every list.
+        list.get(self.0.trailing_zeros() as usize)
+    }
+
     /// The rules of the list that are in the set.
     pub fn rules(self, list: &'static [Rule]) -> impl Iterator<Item = &'static Rule> {
         list.iter().enumerate().filter(move |(index, _)| self.0 >> index & 1 == 1).map(|(_, rule)| rule)

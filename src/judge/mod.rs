@@ -102,7 +102,7 @@ impl Judge {
         };
         // Rules stand in the order of the format; the first warning is told.
         let rules = walked.format.and_then(|format| rules.format(format)).map_or(&[][..], Compiled::rules);
-        let warned = walked.warned.rules(rules).next().filter(|_| verdict.is_accept());
+        let warned = walked.warned.first(rules).filter(|_| verdict.is_accept());
         Verdict { unchecked: !walked.unchecked.is_empty(), warned: warned.map(|rule| rule.reason), ..verdict }
     }
 

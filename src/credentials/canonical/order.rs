@@ -9,9 +9,9 @@ use super::forms::{Escapes, Form};
 use super::{Unfit, behind};
 use crate::tape::{Node, Tape};
 
-/// Most objects have no more members than this.
+/// Most objects have no more members than one of these; up to the last, they are put in order by counting.
+const TINY: usize = 4;
 const FEW: usize = 8;
-/// Up to this many members are put in order by counting.
 const SOME: usize = 16;
 
 /// A document whose members are wanted in order.
@@ -34,7 +34,9 @@ impl<'a> Ordered<'a> {
         len: usize,
         members: &mut Vec<u32>,
     ) -> Result<(), Unfit> {
-        if len <= FEW {
+        if len <= TINY {
+            self.list_up_to::<F, TINY>(object, len, members)
+        } else if len <= FEW {
             self.list_up_to::<F, FEW>(object, len, members)
         } else if len <= SOME {
             self.list_up_to::<F, SOME>(object, len, members)
@@ -69,12 +71,15 @@ impl<'a> Ordered<'a> {
             }
             name_at = behind(nodes, name_at + 1);
         }
-        let sorted = if ascending { Some(names) } else { counted(&keys, &names, count) };
-        match sorted.as_ref().and_then(|sorted| sorted.get(..count)) {
-            Some(sorted) => members.extend_from_slice(sorted),
-            None => self.list_many::<F>(object, len, members)?,
+        match if ascending { Some(names) } else { counted(&keys, &names, count) } {
+            // PERF: a fixed number, of which those that are not there are dropped again.
+            Some(sorted) => {
+                members.extend_from_slice(&sorted);
+                members.truncate(members.len() - N + count);
+                Ok(())
+            }
+            None => self.list_many::<F>(object, len, members),
         }
-        Ok(())
     }
 
     /// Whether the members of the object at `object` stand in order as far as a glance tells; what is no object does.

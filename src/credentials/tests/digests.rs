@@ -52,6 +52,20 @@ fn identity_vectors() {
 }
 
 #[test]
+fn identities_and_tags_are_sha256_whatever_their_length() {
+    let text = [b'x'; 300];
+    for len in 0..text.len() {
+        let part = &text[..len];
+        let whole = digest::sha256(&[&(len as u32).to_le_bytes(), part]);
+        assert_eq!(digest::identity(&[part]), whole[..16], "{len}");
+        let mac = [len as u8; 32];
+        let checksum = xxhash_rust::xxh3::xxh3_64(part).to_le_bytes();
+        let whole = digest::sha256(&[&mac, &checksum]);
+        assert_eq!(digest::content_tag(part, Some(&mac)).to_le_bytes(), whole[..8], "{len}");
+    }
+}
+
+#[test]
 fn identities_do_not_run_into_each_other() {
     assert_ne!(digest::identity(&[b"ab", b"c"]), digest::identity(&[b"a", b"bc"]));
     assert_ne!(digest::identity(&[b"a"]), digest::identity(&[b"a", b""]));

@@ -1,5 +1,6 @@
 //! The rules on attachments: what the target may see, where it lies, and that it is what its hash says.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -113,6 +114,7 @@ impl<'a> Attachment<'a> {
     }
 
     /// What must not stand twice.
+    #[inline]
     fn identity(&self) -> (Option<&'a str>, Option<&'a str>, Option<&'a str>) {
         (self.path, self.section, self.kind)
     }
@@ -160,13 +162,12 @@ pub(super) fn check<O: Observer>(
     let all = record.items(list).map(|at| Attachment::of(record, at));
     let mut few = [Attachment::NONE; FEW];
     // PERF: a few are read once; of many, each rule reads its own.
-    let count = record.items(list).count();
-    match few.get_mut(..count) {
+    match few.get_mut(..all.len()) {
         Some(few) => {
             for (place, attachment) in few.iter_mut().zip(all) {
                 *place = attachment;
             }
-            check_all(contents, few.iter().copied(), target, record, report)
+            check_all(contents, few.iter(), target, record, report)
         }
         None => check_all(contents, all, target, record, report),
     }
@@ -174,23 +175,23 @@ pub(super) fn check<O: Observer>(
 
 fn check_all<'a, O: Observer>(
     contents: &Contents,
-    all: impl Iterator<Item = Attachment<'a>> + Clone,
+    all: impl Iterator<Item: Borrow<Attachment<'a>>> + Clone,
     target: Option<Persona>,
     record: &Record<'_>,
     report: &mut Report<'_, O>,
 ) -> ControlFlow<()> {
     for attachment in all.clone() {
-        check_scope(&attachment, target, record, report)?;
+        check_scope(attachment.borrow(), target, record, report)?;
     }
     if report.wants(ATTACHMENT_ONCE) {
-        let repeated =
-            first_repeated(all.clone().count(), all.clone().map(|attachment| attachment.identity()));
+        let identities = all.clone().map(|attachment| attachment.borrow().identity());
+        let repeated = first_repeated(all.clone().count(), identities);
         if let Some(attachment) = repeated.and_then(|place| all.clone().nth(place)) {
-            report.broken(ATTACHMENT_ONCE, attachment.at)?;
+            report.broken(ATTACHMENT_ONCE, attachment.borrow().at)?;
         }
     }
     for attachment in all {
-        check_hash(contents, &attachment, record, report)?;
+        check_hash(contents, attachment.borrow(), record, report)?;
     }
     ControlFlow::Continue(())
 }
@@ -225,11 +226,10 @@ fn check_hash<O: Observer>(
     let (Some(hash), Some(path)) = (record.text_at(hash_at), attachment.path) else {
         return ControlFlow::Continue(());
     };
-    let hash = FileHash::of(hash);
-    report.demand(HASH_PLACEHOLDER, hash != FileHash::Placeholder, hash_at)?;
+    report.demand(HASH_PLACEHOLDER, !FileHash::is_placeholder(hash), hash_at)?;
     let Some(sha256) = contents.sha256(path) else {
         report.unchecked(ATTACHMENT_CONTENT);
         return ControlFlow::Continue(());
     };
-    report.demand(ATTACHMENT_CONTENT, hash.fits(&sha256), hash_at)
+    report.demand(ATTACHMENT_CONTENT, FileHash::of(hash).fits(&sha256), hash_at)
 }
