@@ -151,7 +151,16 @@ impl Topics {
     /// How many offsets a topic has; markers of transactions count too.
     pub(crate) fn count(&self, topic: &str) -> i64 {
         let consumer: BaseConsumer = self.client().create().unwrap();
-        (0..PARTITIONS).map(|partition| consumer.fetch_watermarks(topic, partition, WAIT).unwrap().1).sum()
+        let started = Instant::now();
+        let end = |partition| loop {
+            match consumer.fetch_watermarks(topic, partition, WAIT) {
+                Ok((_, end)) => break end,
+                // A topic that was made just now may have no leader yet.
+                Err(problem) => assert!(started.elapsed() < WAIT, "{topic}/{partition}: {problem}"),
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        };
+        (0..PARTITIONS).map(end).sum()
     }
 
     /// How many records of the input the group has committed.
