@@ -126,18 +126,20 @@ impl Table {
 
     /// Makes room for so many ids at once, as far as the memory goes. Moves everything, so it is for the start of a run.
     pub fn reserve(&mut self, ids: u64) {
-        let wanted = (ids.saturating_mul(100) / ROOMY_PERCENT).div_ceil(SLOTS as u64);
+        // At the limit it shall grow as any other.
+        let wanted =
+            (ids.saturating_mul(100) / ROOMY_PERCENT).div_ceil(SLOTS as u64).min(self.buckets_max / 2);
         let shards = wanted.div_ceil(SPAN_MAX).max(1).next_power_of_two();
-        let most = (self.buckets_max / shards).saturating_sub(PAD);
-        let layout = Layout { shards, span: wanted.div_ceil(shards).min(most) };
-        if self.hand > 0 || layout.span < SPAN_MIN || layout.buckets() <= self.buckets.len() {
+        let layout = Layout { shards, span: wanted.div_ceil(shards) };
+        if layout.span < SPAN_MIN || layout.buckets() <= self.buckets.len() {
             return;
         }
         let all: Vec<Entry> = self.iter().collect();
         self.buckets.clear();
         self.buckets.resize(layout.buckets(), EMPTY);
         self.spilled.clear();
-        (self.old, self.new, self.filled, self.len) = (layout, layout, filled(layout), 0);
+        (self.old, self.new, self.filled) = (layout, layout, filled(layout));
+        (self.hand, self.paid, self.len) = (0, 0, 0);
         for (key, kept) in all {
             self.put(key, kept);
         }
