@@ -77,9 +77,9 @@ fn a_broken_filter_is_found_guilty_of_exactly_what_it_did() {
     let stop = AtomicBool::new(false);
     let (code, report) = std::thread::scope(|scope| {
         scope.spawn(|| broken_filter(&topics, EACH, &stop));
-        let outcome = bench(&topics, &dir, &["--rate", "5000", "--seconds", "6", "--warm-up-s", "1"]);
-        stop.store(true, Ordering::Release);
-        outcome
+        // Also if the bench panics: the scope waits for the filter.
+        let _stopped = StopAtEnd(&stop);
+        bench(&topics, &dir, &["--rate", "5000", "--seconds", "6", "--warm-up-s", "1"])
     });
     let findings = &report["findings"];
     assert_eq!(code, 1, "{report:#}");
@@ -88,6 +88,15 @@ fn a_broken_filter_is_found_guilty_of_exactly_what_it_did() {
         assert_eq!(findings[kind], 3, "{kind}: {report:#}");
     }
     assert_eq!(findings["misjudged"], Value::Array(Vec::new()), "{report:#}");
+}
+
+/// Says stop when it goes out of scope.
+struct StopAtEnd<'s>(&'s AtomicBool);
+
+impl Drop for StopAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
 }
 
 /// Knows every verdict, and does what it should, but for four records in `each`.
