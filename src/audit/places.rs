@@ -20,7 +20,7 @@ const TOUCHED: usize = 64;
 pub const PLACES_MAX: usize = SHARDS * SHARD_SLOTS_MAX / 4 * 3;
 
 /// LIMIT: identities that room is made for ahead, 42 MB of them: an input's size does not tell how many there will be.
-const RESERVED_MAX: u64 = 2_000_000;
+const RESERVED_MAX: u64 = 500_000;
 
 /// A record's place: its input, by its number in the report, and line or offset there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

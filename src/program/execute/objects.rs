@@ -179,23 +179,10 @@ impl<S: Sink> Walk<'_, S> {
         Continue(())
     }
 
-    /// As [`Self::visit_members`], for objects whose names can be told apart at a glance and where nobody takes notes.
-    fn visit_plain(&mut self, plan: &ObjectPlan, inside: &[Node<'_>], duty: Duty) -> ControlFlow<()> {
-        if duty.duplicates() {
-            self.visit_nested::<true>(plan, inside)
-        } else {
-            self.visit_nested::<false>(plan, inside)
-        }
-    }
-
-    /// Visits a plain object, and those inside it that are plain, too; gives the depth back.
+    /// As [`Self::visit_members`], for objects whose names can be told apart at a glance and where nobody takes notes, and
+    /// for those inside them that are such objects, too; gives the depth back.
     #[inline(never)]
-    fn visit_nested<const DUPLICATES: bool>(
-        &mut self,
-        plan: &ObjectPlan,
-        inside: &[Node<'_>],
-    ) -> ControlFlow<()> {
-        let duty = if DUPLICATES { Duty::DUPLICATES } else { Duty::NONE };
+    fn visit_plain(&mut self, plan: &ObjectPlan, inside: &[Node<'_>], duty: Duty) -> ControlFlow<()> {
         let tables = self.tables;
         let mut waiting = [None; NESTED_MAX];
         let (mut depth, mut twice) = (0, 0);
@@ -206,15 +193,13 @@ impl<S: Sink> Walk<'_, S> {
             let inner = loop {
                 let [Node::String(name), value, tail @ ..] = rest else { break None };
                 let Some(known) = glances.find(name, &plan.names) else {
-                    if DUPLICATES && unknown.0 == 0 {
+                    if unknown.0 == 0 {
                         unknown = (self.place(value) as u32 - 1, rest.len() as u32);
                     }
                     rest = self.visit_unknown(plan, name, value, tail, duty)?;
                     continue;
                 };
-                if DUPLICATES {
-                    twice |= seen & known.bit();
-                }
+                twice |= seen & known.bit();
                 seen |= known.bit();
                 // PERF: most values are strings that pass at a look, so they come first.
                 if known.pass.admits_text(value) {
@@ -240,7 +225,7 @@ impl<S: Sink> Walk<'_, S> {
             if plan.required_mask & !seen != 0 {
                 return self.fail(OpIndex::NONE, 0, Reason::MissingField);
             }
-            if DUPLICATES && unknown.0 != 0 {
+            if unknown.0 != 0 && duty.duplicates() {
                 self.unique_unknown(unknown)?;
             }
             depth = depth.wrapping_sub(1);
@@ -248,7 +233,10 @@ impl<S: Sink> Walk<'_, S> {
             object = *outer;
         }
         self.depth += 1;
-        if twice == 0 { Continue(()) } else { self.fail(OpIndex::DUPLICATE, 0, Reason::DuplicateKey) }
+        if twice != 0 && duty.duplicates() {
+            return self.fail(OpIndex::DUPLICATE, 0, Reason::DuplicateKey);
+        }
+        Continue(())
     }
 
     /// Checks a value that is no string which passes at a look; `tail` is what stands behind its own node. Returns what
