@@ -34,7 +34,7 @@ pub struct Wide {
     pub whole: bool,
 }
 
-/// The outline of a document that was recognised: which names and containers stand where. Made in `outline.rs`.
+/// The outline of a document that was recognised: which names and containers stand where. Made in `outline/`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outline {
     /// Its place in the memory of the worker.

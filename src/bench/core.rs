@@ -4,12 +4,13 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use ring::hmac;
+use serde_json::Value;
 
 use super::{ROUNDS, median};
 use crate::clock::Timestamp;
 use crate::histograms::Stage;
 use crate::judge::{Input, Judge, NoWatch, Payload, Rules, Watch};
-use crate::load::{Destination, Generator, Mix, MixError, Secrets, Size, Style};
+use crate::load::{Destination, Generator, Mix, MixError, Random, Secrets, Size, Style};
 use crate::tape::Parser;
 
 /// Records of a corpus: many times what a predictor remembers, and still in the cache.
@@ -19,19 +20,32 @@ const PASSES: usize = 7;
 /// LIMIT: records that are looked through for a corpus.
 const SEARCH_MAX: u64 = 1_000_000;
 
+/// Orders that each record of the corpus of strangers is written in; with them it has more outlines than a judge keeps.
+const ORDERS: usize = 16;
+
 /// The size of the envelopes.
 const RECORD_BYTES: u32 = 1200;
 
 /// Signed Olympus envelopes of one size that all hold.
 pub struct Corpus {
-    /// `uniform`, `canonical` or `mixed`.
+    /// `uniform`, `canonical`, `mixed` or `strange`.
     pub name: &'static str,
     /// The envelopes.
     pub records: Vec<Vec<u8>>,
 }
 
-/// The three corpora of a seed.
+/// The corpora of a seed: one order of members; in canonical form; kinds of messages, orders of members and spacings that
+/// take turns, as where many senders write to one topic; and the records of that one, none in an order that another has.
 pub fn corpora(seed: u64, secrets: &Secrets, start: Timestamp) -> Result<Vec<Corpus>, MixError> {
+    let mut corpora = generated(seed, secrets, start)?;
+    if let Some(mixed) = corpora.last() {
+        let records = strange(&mixed.records, seed);
+        corpora.push(Corpus { name: "strange", records });
+    }
+    Ok(corpora)
+}
+
+fn generated(seed: u64, secrets: &Secrets, start: Timestamp) -> Result<Vec<Corpus>, MixError> {
     [("uniform", Style::Uniform), ("canonical", Style::Canonical), ("mixed", Style::Mixed)]
         .into_iter()
         .map(|(name, style)| {
@@ -57,6 +71,31 @@ pub fn corpora(seed: u64, secrets: &Secrets, start: Timestamp) -> Result<Vec<Cor
             Ok(Corpus { name, records })
         })
         .collect()
+}
+
+/// The records with their members in random orders. Signatures hold: they are made of the canonical form.
+fn strange(records: &[Vec<u8>], seed: u64) -> Vec<Vec<u8>> {
+    let mut random = Random::new(seed);
+    let values: Vec<Value> =
+        records.iter().filter_map(|record| serde_json::from_slice(record).ok()).collect();
+    let all = (0..ORDERS).flat_map(|_| &values);
+    all.map(|value| shuffled(value, &mut random).to_string().into_bytes()).collect()
+}
+
+fn shuffled(value: &Value, random: &mut Random) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(|item| shuffled(item, random)).collect(),
+        Value::Object(members) => {
+            let mut members: Vec<_> = members.iter().collect();
+            let mut mixed = serde_json::Map::new();
+            while !members.is_empty() {
+                let (name, value) = members.swap_remove(random.below(members.len() as u64) as usize);
+                mixed.insert(name.clone(), shuffled(value, random));
+            }
+            Value::Object(mixed)
+        }
+        scalar => scalar.clone(),
+    }
 }
 
 /// A program that says whether a record holds.

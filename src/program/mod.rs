@@ -364,7 +364,7 @@ impl Program {
         let known = outlined.of(outline);
         if let Some(list) = known.filter(|list| list.is_complete()) {
             let mut walk = self.begin(&tape, memory, expectations, Silent);
-            let through = walk.outlined(list).is_continue();
+            let through = walk.outlined(outlined, list).is_continue();
             let walked = Walked { through, stopped: walk.stopped, failures: 0 };
             if !through {
                 memory.clear();

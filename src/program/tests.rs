@@ -449,6 +449,8 @@ fn of_a_known_outline_only_values_are_checked_and_all_of_them() {
             (tape.outline().map(|outline| outline.serial), first.0.map(|failure| tape.pointer(failure.at)))
         })
     };
+    // An outline is remembered when it comes back.
+    assert_eq!(verdict(&document("ab", "one", "9", "true", "a", "1")), (None, None));
     let (outline, valid) = verdict(&document("ab", "one", "9", "true", "a", "1"));
     assert_eq!(valid, None);
     assert!(outline.is_some());

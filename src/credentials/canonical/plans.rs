@@ -8,19 +8,25 @@ use super::compact;
 use super::forms::Form;
 use super::order::Ordered;
 use super::stretches::Stretch;
-use crate::outline::ByOutline;
+use crate::outline::{ByOutline, Pool, Span};
 use crate::tape::{Node, StaticNode};
 
 /// LIMIT: stretches of a form that is remembered.
 const STRETCHES_MAX: usize = 192;
 /// LIMIT: numbers and words of a document whose form is remembered.
 const SCALARS_MAX: usize = 128;
+/// LIMIT: of each kind in all forms; when they are more, all are learned anew.
+const POOLED_MAX: usize = 1 << 14;
 
 /// The forms of the outlines that a worker knows.
 #[derive(Debug)]
-pub(super) struct Plans(ByOutline<Plan>);
+pub(super) struct Plans {
+    known: ByOutline<Plan>,
+    scalars: Pool<u32>,
+    stretches: Pool<Stretch>,
+}
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Plan {
     /// Which form it is, and of which value without which member.
     form: u8,
@@ -29,20 +35,17 @@ struct Plan {
     /// The bytes of a compact document beside those of strings, names, numbers and words.
     fixed_bytes: usize,
     /// The nodes of numbers and words.
-    scalars: Vec<u32>,
-    stretches: Vec<Stretch>,
+    scalars: Span,
+    stretches: Span,
 }
 
 impl Default for Plans {
     fn default() -> Self {
-        Self(ByOutline::new(|| Plan {
-            form: 0,
-            node: 0,
-            omit: 0,
-            fixed_bytes: 0,
-            scalars: Vec::with_capacity(SCALARS_MAX),
-            stretches: Vec::with_capacity(STRETCHES_MAX),
-        }))
+        Self {
+            known: ByOutline::new(Plan::default),
+            scalars: Pool::new(POOLED_MAX),
+            stretches: Pool::new(POOLED_MAX),
+        }
     }
 }
 
@@ -51,13 +54,14 @@ impl Plans {
     #[inline]
     pub(super) fn find<F: Form>(&self, ordered: Ordered<'_>, node: usize) -> Option<&[Stretch]> {
         let outline = ordered.tape.outline()?;
-        let plan = self.0.get(outline)?;
+        let plan = self.known.get(outline)?;
         if (plan.form, plan.node, plan.omit) != (F::NUMBER, node, ordered.omit) {
             return None;
         }
         let Ordered { tape, payload, .. } = ordered;
-        let scalars = scalar_bytes::<F>(ordered, plan.scalars.iter().map(|at| *at as usize))?;
-        let bytes = plan.fixed_bytes + outline.text_bytes + scalars;
+        let scalars = self.scalars.list(plan.scalars);
+        let scalar_bytes = scalar_bytes::<F>(ordered, scalars.iter().map(|at| *at as usize))?;
+        let bytes = plan.fixed_bytes + outline.text_bytes + scalar_bytes;
         if bytes != payload.trim_ascii_end().len() || !tape.wide().is_empty() {
             return None;
         }
@@ -65,8 +69,8 @@ impl Plans {
         // saved. But doubles were looked up at places that are right only without escapes.
         let is_double =
             |at: &u32| matches!(tape.nodes().get(*at as usize), Some(Node::Static(StaticNode::F64(_))));
-        let told = F::LENGTH_TELLS_ESCAPES && !plan.scalars.iter().any(is_double);
-        (told || F::escapes(payload).are_none()).then_some(&plan.stretches)
+        let told = F::LENGTH_TELLS_ESCAPES && !scalars.iter().any(is_double);
+        (told || F::escapes(payload).are_none()).then(|| self.stretches.list(plan.stretches))
     }
 
     /// Remembers the stretches of a compact document's form.
@@ -80,12 +84,20 @@ impl Plans {
         let Some(bytes) = scalar_bytes::<F>(ordered, scalars()) else { return };
         let payload_bytes = ordered.payload.trim_ascii_end().len();
         let Some(fixed_bytes) = payload_bytes.checked_sub(outline.text_bytes + bytes) else { return };
-        let Some(plan) = self.0.learn(outline) else { return };
-        (plan.form, plan.node, plan.omit, plan.fixed_bytes) = (F::NUMBER, node, ordered.omit, fixed_bytes);
-        plan.scalars.clear();
-        plan.scalars.extend(scalars().map(|at| at as u32));
-        plan.stretches.clear();
-        plan.stretches.extend_from_slice(stretches);
+        if self.stretches.room() < STRETCHES_MAX || self.scalars.room() < SCALARS_MAX {
+            self.known.forget();
+            self.stretches.clear();
+            self.scalars.clear();
+        }
+        let Some(plan) = self.known.learn(outline) else { return };
+        *plan = Plan {
+            form: F::NUMBER,
+            node,
+            omit: ordered.omit,
+            fixed_bytes,
+            scalars: self.scalars.add(scalars().map(|at| at as u32)),
+            stretches: self.stretches.add(stretches.iter().copied()),
+        };
     }
 }
 

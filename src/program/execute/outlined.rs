@@ -8,24 +8,28 @@
 use std::ops::ControlFlow::{self, Break, Continue};
 
 use super::{Duty, Sink, Walk};
-use crate::outline::ByOutline;
+use crate::outline::{ByOutline, Pool, Span};
 use crate::program::duplicates::nested;
 use crate::program::looks::Pass;
 use crate::program::ops::{BlockId, Kind, ObjectPlan, Op, Tables};
 use crate::tape::{Node, Outline};
 
-/// LIMIT: values of one document that are left to check; a document with more is walked. The memory for them is there from
-/// the start, so that learning does not allocate.
+/// LIMIT: values of one document that are left to check; a document with more is walked.
 const CHECKS_MAX: usize = 128;
+/// LIMIT: values of all outlines; when they are more, all are learned anew.
+const POOLED_MAX: usize = 1 << 14;
 
 /// A worker's lists for one program.
 #[derive(Debug)]
-pub(in crate::program) struct Outlined(ByOutline<List>);
+pub(in crate::program) struct Outlined {
+    lists: ByOutline<List>,
+    checks: Pool<Check>,
+}
 
 /// All that is left to check in documents of one outline.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(in crate::program) struct List {
-    checks: Vec<Check>,
+    checks: Span,
     /// Whether that is all; otherwise documents of this outline are walked.
     complete: bool,
 }
@@ -42,15 +46,15 @@ struct Check {
 
 impl Default for Outlined {
     fn default() -> Self {
-        Self(ByOutline::new(|| List { checks: Vec::with_capacity(CHECKS_MAX), complete: false }))
+        Self { lists: ByOutline::new(List::default), checks: Pool::new(POOLED_MAX) }
     }
 }
 
 impl Outlined {
     /// What is left to check in a document with this outline, if a valid one was seen.
     #[inline]
-    pub(in crate::program) fn of(&self, outline: Outline) -> Option<&List> {
-        self.0.get(outline)
+    pub(in crate::program) fn of(&self, outline: Outline) -> Option<List> {
+        self.lists.get(outline).copied()
     }
 
     /// Learns from a document that is valid, duplicate names included.
@@ -62,27 +66,36 @@ impl Outlined {
         root: &Op,
         nodes: &[Node<'_>],
     ) {
-        let Some(List { checks, complete }) = self.0.learn(outline) else { return };
-        checks.clear();
+        let Self { lists, checks } = self;
+        if checks.room() < CHECKS_MAX {
+            checks.clear();
+            lists.forget();
+        }
+        let Some(list) = lists.learn(outline) else { return };
+        let begun = checks.begin();
         // Where the dynamic scope counts, an op cannot be run for itself.
-        *complete = tables.dynamics.is_empty()
-            && Lesson { tables, nodes, checks }.value(root, Pass::NOTHING, 0).is_some();
+        let complete = tables.dynamics.is_empty()
+            && Lesson { tables, nodes, checks, begun }.value(root, Pass::NOTHING, 0).is_some();
+        if !complete {
+            checks.undo(begun);
+        }
+        *list = List { checks: checks.end(begun), complete };
     }
 }
 
 impl List {
     /// Whether the list says all; otherwise documents of its outline are walked.
     #[inline]
-    pub(in crate::program) fn is_complete(&self) -> bool {
+    pub(in crate::program) fn is_complete(self) -> bool {
         self.complete
     }
 }
 
 impl<S: Sink> Walk<'_, S> {
     /// Checks what is left of a document whose outline is known.
-    pub(in crate::program) fn outlined(&mut self, list: &List) -> ControlFlow<()> {
+    pub(in crate::program) fn outlined(&mut self, known: &Outlined, list: List) -> ControlFlow<()> {
         let nodes = self.nodes;
-        for Check { at, pass, op } in &list.checks {
+        for Check { at, pass, op } in known.checks.list(list.checks) {
             let at = *at as usize;
             let Some(node) = nodes.get(at) else { return Break(()) };
             if pass.admits_text(node) {
@@ -98,7 +111,9 @@ impl<S: Sink> Walk<'_, S> {
 struct Lesson<'l> {
     tables: &'l Tables,
     nodes: &'l [Node<'l>],
-    checks: &'l mut Vec<Check>,
+    checks: &'l mut Pool<Check>,
+    /// Where the list begins.
+    begun: Span,
 }
 
 impl Lesson<'_> {
@@ -141,7 +156,7 @@ impl Lesson<'_> {
     }
 
     fn members(&mut self, plan: &ObjectPlan, op: &Op, at: usize, len: usize) -> Option<()> {
-        let before = self.checks.len();
+        let before = self.checks.begin();
         let mut name_at = at + 1;
         for _ in 0..len {
             let [Node::String(name), value, ..] = self.nodes.get(name_at..)? else { return None };
@@ -152,7 +167,7 @@ impl Lesson<'_> {
                 }
                 // Patterns decide about this name: the object is checked as a whole.
                 None => {
-                    self.checks.truncate(before);
+                    self.checks.undo(before);
                     return self.push(op, Pass::NOTHING, at);
                 }
             }
@@ -164,10 +179,10 @@ impl Lesson<'_> {
     fn push(&mut self, op: &Op, pass: Pass, at: usize) -> Option<()> {
         let open = matches!(self.nodes.get(at)?, Node::String(_)) && pass.admits_every_text();
         if !open {
-            if self.checks.len() == CHECKS_MAX {
+            if self.checks.end(self.begun).len() == CHECKS_MAX {
                 return None;
             }
-            self.checks.push(Check { at: at as u32, pass, op: *op });
+            self.checks.push(Check { at: at as u32, pass, op: *op })?;
         }
         Some(())
     }
