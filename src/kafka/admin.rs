@@ -118,8 +118,15 @@ impl Admin {
         self.raw.handle()?.create_topic(topic, true, wait)
     }
 
+    /// Gives a topic so many partitions in all.
+    pub fn add_partitions(&self, topic: &str, partitions: usize, wait: Duration) -> Result<(), KafkaError> {
+        self.raw.handle()?.add_partitions(topic, partitions, wait)
+    }
+
     /// Deletes the records of each partition below its offset.
-    pub fn delete_records(&self, below: &[PartitionOffset], wait: Duration) -> Result<(), KafkaError> {
+    pub fn delete_records(&mut self, below: &[PartitionOffset], wait: Duration) -> Result<(), KafkaError> {
+        // What the client has to say of itself would pile up over months.
+        self.raw.poll(Duration::ZERO, &mut Vec::new())?;
         let outcomes = self.raw.handle()?.delete_records(below, wait)?;
         match outcomes.into_iter().find(|(_, code)| !code.is_none()) {
             Some((at, code)) => {

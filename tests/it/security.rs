@@ -77,16 +77,24 @@ fn start() -> Option<Secure> {
 impl Secure {
     fn make_topics(&self) {
         let admin: AdminClient<DefaultClientContext> = self.client().create().unwrap();
-        let names =
-            ["open", "open.accepted", "open.rejected", "shut", "shut.accepted", "shut.rejected", "open-2"];
-        let new = names.map(|name| NewTopic::new(name, 2, TopicReplication::Fixed(1)));
+        let filtered = ["open", "open-tokens", "shut"];
+        let outputs =
+            filtered.iter().flat_map(|name| [format!("{name}.accepted"), format!("{name}.rejected")]);
+        let names: Vec<_> =
+            filtered.iter().chain(&["open-2"]).map(ToString::to_string).chain(outputs).collect();
+        let new = names.iter().map(|name| NewTopic::new(name, 2, TopicReplication::Fixed(1)));
+        let new: Vec<_> = new.collect();
         for made in block_on(admin.create_topics(&new, &AdminOptions::new())).unwrap() {
             made.unwrap();
         }
         let producer: BaseProducer = self.client().create().unwrap();
         for number in 0..100 {
             let payload = format!("{{\"number\":{number}}}");
-            producer.send(BaseRecord::<(), _>::to("open").partition(number % 2).payload(&payload)).unwrap();
+            for topic in ["open", "open-tokens"] {
+                producer
+                    .send(BaseRecord::<(), _>::to(topic).partition(number % 2).payload(&payload))
+                    .unwrap();
+            }
         }
         producer.flush(WAIT).unwrap();
     }
@@ -212,11 +220,18 @@ fn every_way_to_log_in_reaches_the_broker() {
         ),
         (mutual, false),
     ] {
-        // A group of its own: a probe of an empty group registers the transactional id, which fences a run that starts.
+        // A group of its own, so that no other test is disturbed.
         let keys = format!("group = \"open-log-in\"\n{keys}");
         let (code, said) = broker.tollgate(&dir, &["config", "--probe"], "open", &keys);
         assert_eq!(code, Some(i32::from(!is_alice)), "{keys}{said}");
         assert!(said.contains("cluster"), "{keys}{said}");
         assert!(is_alice || said.contains("MISSING input open"), "others have no rights: {keys}{said}");
+        if keys.contains("OAUTHBEARER") {
+            // Every client of a run has tokens: also the one that makes the journal, and those that read it back.
+            let (code, said) = broker.tollgate(&dir, &["run"], "open-tokens", &keys);
+            assert_eq!(code, Some(0), "{keys}{said}");
+            let written = ["open-tokens.accepted", "open-tokens.rejected"].map(|topic| broker.count(topic));
+            assert_eq!(written.iter().sum::<usize>(), 100, "once, and not again: {written:?}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! What administration answers: rights, topics, the cluster, groups, settings; copied out of C.
 //!
-//! The questions are `admin.rs`.
+//! The questions are `questions.rs`.
 
 use std::collections::BTreeMap;
 
