@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
-use std::time::SystemTime;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, anyhow};
 
@@ -20,7 +20,7 @@ use crate::ops::{Places, Port};
 use crate::pipeline::file_ends::{FileSink, FileSource, ReadFailures};
 use crate::pipeline::kafka_ends;
 use crate::pipeline::stop::Stop;
-use crate::pipeline::{self, Setup, Summary};
+use crate::pipeline::{self, Setup, Summary, Tally};
 use crate::state::{Settings, State};
 use crate::status::Status;
 
@@ -73,7 +73,7 @@ fn run_kafka(
     let connected = kafka_ends::connect(config, &rules, &status, stop);
     if stop.is_asked() && connected.is_err() {
         tracing::info!("stopped before the first record");
-        return Ok(Summary::nothing(state));
+        return Ok(nothing(state));
     }
     let (source, sink, connection) = connected.map_err(|error| {
         // What librdkafka refuses stands in the configuration.
@@ -93,6 +93,12 @@ fn run_kafka(
     closed?;
     operated.finish()?;
     Ok(summary)
+}
+
+/// The summary of a run that was stopped before its first record.
+fn nothing(state: &Mutex<State>) -> Summary {
+    let notes = state.lock().unwrap_or_else(PoisonError::into_inner).notes();
+    Summary { tally: Tally::default(), notes, elapsed: Duration::ZERO, histograms: Histograms::default() }
 }
 
 fn run_files(

@@ -107,14 +107,6 @@ pub struct Summary {
     pub histograms: Histograms,
 }
 
-impl Summary {
-    /// Of a run that was stopped before its first record.
-    pub fn nothing(state: &Mutex<State>) -> Self {
-        let notes = state.lock().unwrap_or_else(PoisonError::into_inner).notes();
-        Self { tally: Tally::default(), notes, elapsed: Duration::ZERO, histograms: Histograms::default() }
-    }
-}
-
 /// What a run needs besides its source and sink.
 pub struct Setup<'a> {
     /// The rules that batches are judged by; each keeps those that were current when it was read.

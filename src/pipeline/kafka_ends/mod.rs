@@ -17,6 +17,7 @@ mod pace;
 mod progress;
 mod range;
 mod rebalance;
+mod sending;
 mod sink;
 mod source;
 mod suspects;
