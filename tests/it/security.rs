@@ -69,8 +69,19 @@ fn start() -> Option<Secure> {
     // The journal is made and trimmed by the run.
     broker.grant(&["--operation", "Create", "--operation", "Delete", "--topic", "open"]);
     let transactions =
-        ["--operation", "Write", "--operation", "Describe", "--transactional-id", "tollgate-open"];
-    broker.grant(&transactions);
+        ["--transactional-id", "tollgate-open-group", "--transactional-id", "tollgate-open-log-in"];
+    broker.grant(&[&["--operation", "Write", "--operation", "Describe"][..], &transactions].concat());
+    // A journal that may be written and neither trimmed nor given more partitions.
+    broker.grant(&[
+        "--operation",
+        "Read",
+        "--operation",
+        "Write",
+        "--operation",
+        "Describe",
+        "--topic",
+        "kept",
+    ]);
     Some(broker)
 }
 
@@ -83,7 +94,7 @@ impl Secure {
         let names: Vec<_> =
             filtered.iter().chain(&["open-2"]).map(ToString::to_string).chain(outputs).collect();
         let new = names.iter().map(|name| NewTopic::new(name, 2, TopicReplication::Fixed(1)));
-        let new: Vec<_> = new.collect();
+        let new: Vec<_> = new.chain([NewTopic::new("kept", 1, TopicReplication::Fixed(1))]).collect();
         for made in block_on(admin.create_topics(&new, &AdminOptions::new())).unwrap() {
             made.unwrap();
         }
@@ -178,6 +189,15 @@ fn tls_and_scram_work_and_what_is_missing_is_said() {
     assert!(said.contains("MISSING journal shut.shut-group.journal"), "{said}");
     let (code, said) = run("shut", "");
     assert!(code == Some(3) && said.contains("shut") && said.to_lowercase().contains("authoriz"), "{said}");
+
+    // Rights that a run needs before its first record, but for none of the topics it names.
+    let (code, said) = probe("open", "group = \"open-else\"\n");
+    assert!(code == Some(1) && said.contains("MISSING transactional id tollgate-open-else-"), "{said}");
+    let (code, said) = run("open", "group = \"open-else\"\n");
+    assert!(code == Some(3) && said.to_lowercase().contains("transactional"), "{code:?} {said}");
+    let (code, said) = probe("open", "journal = \"kept\"\n");
+    assert!(code == Some(1) && said.contains("MISSING journal kept: this user lacks Delete"), "{said}");
+    assert!(said.contains("MISSING journal kept: 1 partitions, and the input has 2"), "{said}");
 }
 
 #[test]

@@ -95,9 +95,15 @@ pub(super) fn journal(admin: &Admin, input: &str, name: &str, report: &mut Repor
     let rights = [Right::Read, Right::Write, Right::Describe, Right::Delete];
     let found = topic(admin, name, &about, &rights, report)?;
     if let (Some(journal), Some(input)) = (found, partitions) {
-        let text = format!("as many partitions as the input has, {}", input.partitions);
-        let missing = format!("{} partitions, and the input has {}", journal.partitions, input.partitions);
-        report.demand(journal.partitions == input.partitions, &about, &text, &missing);
+        let counts = format!("{} partitions, and the input has {}", journal.partitions, input.partitions);
+        let may_grow = journal.rights.is_none_or(|rights| rights.has(Right::Alter));
+        let (good, missing) = if journal.partitions >= input.partitions {
+            (counts, String::new())
+        } else {
+            let good = format!("{counts}; the run gives it more (right Alter)");
+            (good, format!("{counts}; this user cannot give it more (right Alter)"))
+        };
+        report.demand(journal.partitions >= input.partitions || may_grow, &about, &good, &missing);
     }
     if let Some(Ok(settings)) = admin.topic_settings(&[name], ASK_WAIT)?.into_iter().next() {
         let is = |key: &str, value: &str| settings.get(key).is_some_and(|found| found == value);
