@@ -170,7 +170,12 @@ fn a_signal_ends_the_wait_for_input() {
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(line.as_bytes()).unwrap();
     stdin.write_all(&line.as_bytes()[..20]).unwrap();
-    std::thread::sleep(Duration::from_millis(500));
+    // What comes is written while the input pauses; a stop before that would leave it unread.
+    let started = Instant::now();
+    while fs::metadata(&accepted).map_or(0, |file| file.len()) < line.len() as u64 {
+        assert!(started.elapsed() < Duration::from_secs(20), "the first record is never written");
+        std::thread::sleep(Duration::from_millis(20));
+    }
     let (code, took) = terminate(&mut child);
     assert_eq!(code, Some(0));
     assert!(took < Duration::from_secs(5), "{took:?}");
