@@ -473,6 +473,8 @@ pub struct ConfigArgs {
     #[arg(long, short, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Ask the brokers whether a run could work: what they support, which topics, rights and settings are missing.
+    /// Changes nothing; registers the transactional id NAME.probe, and NAME itself only where the right is on that very
+    /// name and the group is empty.
     #[arg(long, requires = "config")]
     pub probe: bool,
     /// With --probe: one JSON object per answer.

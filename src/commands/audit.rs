@@ -8,9 +8,8 @@ use std::time::Instant;
 use anyhow::{Context as _, anyhow};
 
 use super::audit_verify::{read_key, verify};
-use super::{
-    Ended, Failure, audit_progress, compile_rules, coverage, load_config, memory, stop_on_signals, usage,
-};
+use super::signals::Signals;
+use super::{Ended, Failure, audit_progress, compile_rules, coverage, load_config, memory, usage};
 use crate::audit::report::{Report, RulesUsed, Run, Scope};
 use crate::audit::summary::{self, Context};
 use crate::audit::{self, AuditSink, Sampled, SharedTallies, Tallies, html, lines, text};
@@ -123,7 +122,7 @@ pub(super) fn audit(
     rules: &Arc<Rules>,
     task: &Task,
 ) -> Result<(Report, ReadFailures), Failure> {
-    let stop = stop_on_signals(config.pipeline.stop_deadline_ms)?;
+    let stop = Signals::catch()?.stop_within(config.pipeline.stop_deadline_ms);
     let continued = args.state.as_deref().is_some_and(Path::exists);
     let state = memory::open(args.state.as_deref(), audit::settings(config), true)?;
     let (failures, done, count) = (ReadFailures::default(), FilesDone::default(), BytesRead::default());

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Context as _, anyhow};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{Ended, Failure, report, stop_on_signals};
+use super::signals::Signals;
+use super::{Ended, Failure, report};
 use crate::cli::Demo;
 use crate::config::{ClockChoice, Config};
 use crate::files::{Event, Input, ReadOptions, Reader, Target};
@@ -38,10 +39,10 @@ struct Files {
 }
 
 pub(super) fn run(args: &Demo) -> Result<Ended, Failure> {
+    let stop = Signals::catch()?.stop_within(Config::default().pipeline.stop_deadline_ms);
     let dir = args.out.clone().unwrap_or_else(|| std::env::temp_dir().join("tollgate-demo"));
     std::fs::create_dir_all(&dir).with_context(|| format!("--out {}", dir.display()))?;
     let files = Files::in_dir(&dir);
-    let stop = stop_on_signals(Config::default().pipeline.stop_deadline_ms)?;
 
     let expected = generate(args, &files.input)?;
     let mut config = Config::default();

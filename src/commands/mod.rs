@@ -19,6 +19,7 @@ mod report;
 mod run;
 mod schema;
 mod sign;
+mod signals;
 mod splice;
 mod tap;
 mod test;
@@ -27,8 +28,6 @@ mod top;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context as _;
 
@@ -36,7 +35,6 @@ use crate::cli::{Cli, Command, OpsPort};
 use crate::config::{Config, Secret};
 use crate::judge::Rules;
 use crate::ops::client::Client;
-use crate::pipeline::stop::Stop;
 
 /// How a verb ended, other than by an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,36 +157,4 @@ fn ops_client(port: &OpsPort) -> Result<Client, Failure> {
         None => std::env::var("TOLLGATE_OPS_TOKEN").ok().map(Secret::new),
     };
     Ok(Client::new(&port.address, token))
-}
-
-/// How long after the deadline of an orderly stop threads may take to end, before the process ends without them.
-const STOP_GRACE: Duration = Duration::from_secs(5);
-
-/// First SIGINT or SIGTERM: an orderly stop. Second: exit at once, and also where a thread cannot be stopped because
-/// it waits for the system, as when nobody reads our output.
-fn stop_on_signals(deadline_ms: u32) -> Result<Arc<Stop>, Failure> {
-    let stop = Arc::new(Stop::default());
-    let mut signals =
-        signal_hook::iterator::Signals::new([signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM])?;
-    let asked = Arc::clone(&stop);
-    std::thread::Builder::new().name("signals".into()).spawn(move || {
-        for _ in signals.forever() {
-            if asked.is_asked() {
-                exit_now("second signal");
-            }
-            tracing::info!("stopping: finishing what is in flight; a second signal exits at once");
-            asked.ask();
-            let _ = std::thread::Builder::new().name("deadline".into()).spawn(move || {
-                std::thread::sleep(Duration::from_millis(u64::from(deadline_ms)) + STOP_GRACE);
-                exit_now("the stop takes longer than its deadline");
-            });
-        }
-    })?;
-    Ok(stop)
-}
-
-fn exit_now(why: &str) -> ! {
-    tracing::warn!("{why}: exiting at once; what was not committed will be read again");
-    #[expect(clippy::exit, reason = "nothing may hold the process up any more")]
-    std::process::exit(i32::from(EXIT_RUN_TIME));
 }

@@ -3,13 +3,14 @@
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
-use std::time::SystemTime;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, anyhow};
 
 use super::operate::{self, Operated, Rulebook};
-use super::{Ended, Failure, coverage, load_config, memory, report, stop_on_signals, usage};
+use super::signals::Signals;
+use super::{Ended, Failure, coverage, load_config, memory, report, usage};
 use crate::cli::Run;
 use crate::config::Config;
 use crate::files::{self, Input, Target};
@@ -19,11 +20,12 @@ use crate::ops::{Places, Port};
 use crate::pipeline::file_ends::{FileSink, FileSource, ReadFailures};
 use crate::pipeline::kafka_ends;
 use crate::pipeline::stop::Stop;
-use crate::pipeline::{self, Setup, Summary};
+use crate::pipeline::{self, Setup, Summary, Tally};
 use crate::state::{Settings, State};
 use crate::status::Status;
 
 pub(super) fn run(args: &Run) -> Result<Ended, Failure> {
+    let signals = Signals::catch()?;
     let mut config = load_config(args.config.as_deref())?;
     if let Some(format) = &args.format {
         config.rules.format.clone_from(format);
@@ -33,7 +35,7 @@ pub(super) fn run(args: &Run) -> Result<Ended, Failure> {
     let rules = rulebook.editions.current();
     coverage::tell(&rules, config.rules.profile)?;
     let mut log = LatencyLog::begin(args.latency_log.as_deref())?;
-    let stop = stop_on_signals(config.pipeline.stop_deadline_ms)?;
+    let stop = signals.stop_within(config.pipeline.stop_deadline_ms);
     let state = memory::open(args.state.as_deref(), Settings::of(&config), !args.paths.is_empty())?;
     tracing::info!("{}", memory::describe(&config));
     if args.paths.is_empty() {
@@ -68,7 +70,12 @@ fn run_kafka(
     let status = Arc::new(Status::default());
     let places = Places::Topics(config.kafka.topics.clone());
     let operated = Operated::start(port, rulebook, places, Some(&status), stop)?;
-    let (source, sink, connection) = kafka_ends::connect(config, &rules, &status).map_err(|error| {
+    let connected = kafka_ends::connect(config, &rules, &status, stop);
+    if stop.is_asked() && connected.is_err() {
+        tracing::info!("stopped before the first record");
+        return Ok(nothing(state));
+    }
+    let (source, sink, connection) = connected.map_err(|error| {
         // What librdkafka refuses stands in the configuration.
         let is_setting =
             matches!(error.downcast_ref(), Some(KafkaError::Setting { .. } | KafkaError::Create { .. }));
@@ -86,6 +93,12 @@ fn run_kafka(
     closed?;
     operated.finish()?;
     Ok(summary)
+}
+
+/// The summary of a run that was stopped before its first record.
+fn nothing(state: &Mutex<State>) -> Summary {
+    let notes = state.lock().unwrap_or_else(PoisonError::into_inner).notes();
+    Summary { tally: Tally::default(), notes, elapsed: Duration::ZERO, histograms: Histograms::default() }
 }
 
 fn run_files(

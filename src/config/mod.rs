@@ -6,6 +6,7 @@
 
 mod bound;
 mod choices;
+mod client_defaults;
 mod entries;
 mod error;
 mod formats;
@@ -26,6 +27,7 @@ pub use choices::{
     OnFull, PayloadShape, ReplayGuard, SignatureEncoding, ThreadGrammar, TimestampForm, UnknownFields,
     VerifyProof,
 };
+pub use client_defaults::{CLIENT_DEFAULTS, ClientDefault, ClientKind};
 pub use entries::{
     AgentEntry, AgentStatus, Constant, Detect, Iterations, Jwk, Jwks, SecretKey, SecretKeys, TaskEntry,
 };
@@ -197,9 +199,21 @@ impl Config {
         text.push_str(
             "\n# Binds an input topic to a format; topics that are not listed use `rules.format`.\n\
              # [topic_formats]\n# \"agents.olympus\" = \"olympus\"\n\
-             \n# Passed to librdkafka as they are; keys that Tollgate owns are refused.\n\
-             # [librdkafka]\n# \"socket.keepalive.enable\" = \"true\"\n",
+             \n# Passed to librdkafka as they are; keys that Tollgate owns are refused. What Tollgate sets where you say nothing,\n\
+             # with CPU seconds per million records of 0.8 KB, at least once and exactly once (2 vCPU of an Intel Xeon, KVM, busy\n\
+             # with other work: differences below half a second say nothing):\n\
+             # [librdkafka]\n",
         );
+        for default in CLIENT_DEFAULTS {
+            let whom = match default.kind {
+                ClientKind::Consumer => "consumers",
+                ClientKind::Producer => "producers",
+            };
+            for line in default.reason {
+                text.push_str(&format!("# # {line}\n"));
+            }
+            text.push_str(&format!("# \"{}\" = \"{}\"  # {whom}\n", default.key, default.value));
+        }
         text
     }
 }

@@ -17,7 +17,7 @@ use super::raw::partitions::PartitionOffset;
 use super::settings::ClientSettings;
 
 /// One attempt at reaching the brokers.
-const ATTEMPT_WAIT: Duration = Duration::from_secs(2);
+const ATTEMPT_WAIT: Duration = Duration::from_secs(1);
 
 /// An administrator, with the rights of the configured user.
 pub struct Admin {
@@ -45,9 +45,13 @@ impl Admin {
     }
 
     /// Waits until the brokers answer. A wrong certificate or password is said at once, with what to look at.
-    pub fn reach(&mut self, wait: Duration) -> Result<(), KafkaError> {
+    /// Ends early when `is_asked_to_stop`.
+    pub fn reach(&mut self, wait: Duration, is_asked_to_stop: impl Fn() -> bool) -> Result<(), KafkaError> {
         let deadline = Instant::now() + wait;
         loop {
+            if is_asked_to_stop() {
+                return Err(KafkaError::Closed);
+            }
             let left = deadline.saturating_duration_since(Instant::now());
             let Err(error) = self.raw.handle()?.ping(left.min(ATTEMPT_WAIT)) else { return Ok(()) };
             self.raw.poll(Duration::ZERO, &mut Vec::new())?;
@@ -114,8 +118,15 @@ impl Admin {
         self.raw.handle()?.create_topic(topic, true, wait)
     }
 
+    /// Gives a topic so many partitions in all.
+    pub fn add_partitions(&self, topic: &str, partitions: usize, wait: Duration) -> Result<(), KafkaError> {
+        self.raw.handle()?.add_partitions(topic, partitions, wait)
+    }
+
     /// Deletes the records of each partition below its offset.
-    pub fn delete_records(&self, below: &[PartitionOffset], wait: Duration) -> Result<(), KafkaError> {
+    pub fn delete_records(&mut self, below: &[PartitionOffset], wait: Duration) -> Result<(), KafkaError> {
+        // What the client has to say of itself would pile up over months.
+        self.raw.poll(Duration::ZERO, &mut Vec::new())?;
         let outcomes = self.raw.handle()?.delete_records(below, wait)?;
         match outcomes.into_iter().find(|(_, code)| !code.is_none()) {
             Some((at, code)) => {

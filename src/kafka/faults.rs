@@ -56,6 +56,12 @@ impl Code {
     pub(in crate::kafka) const NO_OFFSET: Self = Self(Known::RD_KAFKA_RESP_ERR__NO_OFFSET as i32);
     pub(in crate::kafka) const UNKNOWN_TOPIC: Self =
         Self(Known::RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART as i32);
+    pub(in crate::kafka) const TOPIC_EXISTS: Self =
+        Self(Known::RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS as i32);
+    pub(in crate::kafka) const INVALID_PARTITIONS: Self =
+        Self(Known::RD_KAFKA_RESP_ERR_INVALID_PARTITIONS as i32);
+    pub(in crate::kafka) const ALL_BROKERS_DOWN: Self =
+        Self(Known::RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN as i32);
     pub(in crate::kafka) const STATE: Self = Self(Known::RD_KAFKA_RESP_ERR__STATE as i32);
     pub(in crate::kafka) const ASSIGN: Self = Self(Known::RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS as i32);
     pub(in crate::kafka) const REVOKE: Self = Self(Known::RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS as i32);
@@ -222,8 +228,8 @@ pub enum KafkaError {
     Fault(#[from] Fault),
     /// A partition has no committed offset, and the settings do not say where to start without one.
     #[error(
-        "{topic}/{partition}: group `{group}` has no committed offset, and `stored` wants one; set `start` to \
-         `beginning` or `end`, or commit an offset for the group"
+        "{topic}/{partition}: group `{group}` has no committed offset, and `stored` wants one; set `kafka.start` \
+         (or `stop`, where it says `stored`) to `beginning` or `end`, or commit an offset for the group"
     )]
     NothingStored {
         /// The topic.
@@ -246,7 +252,9 @@ pub enum KafkaError {
         topic: String,
     },
     /// A topic is not there.
-    #[error("topic `{topic}` does not exist, or this user may not see it")]
+    #[error(
+        "topic `{topic}` does not exist, or this user may not see it (right Describe); only journals are made by Tollgate"
+    )]
     NoTopic {
         /// The topic.
         topic: String,

@@ -1,14 +1,14 @@
 //! The settings of a client, and which of librdkafka's keys belong to Tollgate.
 //!
 //! Users may pass any key of librdkafka through, except those that decide about correctness: these are refused with a
-//! reason, never overridden silently. Defaults that differ from librdkafka's say why.
+//! reason, never overridden silently. Defaults and their reasons stand in `config/client_defaults.rs`.
 
 use std::time::Duration;
 
 use super::faults::KafkaError;
 use super::raw::conf::{Conf, shown};
 use super::raw::context::TokenSource;
-use crate::config::{self, Bound};
+use crate::config::{self, Bound, CLIENT_DEFAULTS, ClientKind};
 
 /// Statistics cost time with every partition, so they come at most this often.
 const STATISTICS_MS_MIN: u32 = 10_000;
@@ -67,16 +67,9 @@ impl ConsumerSettings {
     pub(super) fn conf(&self) -> Result<Conf, KafkaError> {
         let mut conf = Conf::new();
         let session_ms = self.session_timeout.as_millis().to_string();
-        let defaults = [
-            // A member that is gone is noticed soon; static membership bridges quick restarts.
-            ("session.timeout.ms", session_ms.as_str()),
-            ("heartbeat.interval.ms", "3000"),
-            // Per partition, so smaller than librdkafka's 64 MB; a held message pins its whole response anyway.
-            ("queued.max.messages.kbytes", "16384"),
-            // librdkafka waits a full second when its queue was full, which starves a fast reader of small queues.
-            ("fetch.queue.backoff.ms", "20"),
-        ];
-        apply(&mut conf, &defaults)?;
+        apply_defaults(&mut conf, ClientKind::Consumer)?;
+        // A member that is gone is noticed soon; static membership bridges quick restarts.
+        conf.set("session.timeout.ms", &session_ms)?;
         self.client.apply(&mut conf)?;
         apply(
             &mut conf,
@@ -129,15 +122,7 @@ impl ProducerSettings {
 
     pub(super) fn conf(&self) -> Result<Conf, KafkaError> {
         let mut conf = Conf::new();
-        let defaults = [
-            ("linger.ms", "5"),
-            // The Java client's partitioner, so that keys meet in the same partition whoever writes.
-            ("partitioner", "murmur2_random"),
-            // librdkafka's own limit, 1 MB, is below the brokers': a record that was read could not be written, for
-            // ever. The output topic's limit decides; batches of several records stay bounded by `batch.size`.
-            ("message.max.bytes", "1000000000"),
-        ];
-        apply(&mut conf, &defaults)?;
+        apply_defaults(&mut conf, ClientKind::Producer)?;
         match &self.transactional_id {
             // Whoever reads committed records waits for the oldest open transaction, so keep them short.
             Some(id) => apply(&mut conf, &[("transaction.timeout.ms", "15000"), ("transactional.id", id)])?,
@@ -190,6 +175,12 @@ impl ClientSettings {
             None => Ok(()),
         }
     }
+}
+
+/// What Tollgate sets where the user says nothing.
+fn apply_defaults(conf: &mut Conf, kind: ClientKind) -> Result<(), KafkaError> {
+    let of_kind = CLIENT_DEFAULTS.iter().filter(|default| default.kind == kind);
+    of_kind.into_iter().try_for_each(|default| conf.set(default.key, default.value))
 }
 
 fn apply(conf: &mut Conf, pairs: &[(&str, &str)]) -> Result<(), KafkaError> {

@@ -122,6 +122,7 @@ fn errors_of_a_transaction_are_survived() {
             // Passing trouble: the same call is made again.
             (Request::EndTxn, Error::RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS),
             (Request::AddOffsetsToTxn, Error::RD_KAFKA_RESP_ERR_NOT_COORDINATOR),
+            (Request::Produce, Error::RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS),
             // The transaction can only be aborted, and comes again.
             (Request::TxnOffsetCommit, Error::RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION),
             (Request::Produce, Error::RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP),
@@ -143,6 +144,7 @@ fn errors_at_least_once_are_survived() {
         "at_least_once",
         &[
             (Request::Produce, Error::RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION),
+            (Request::Produce, Error::RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS),
             (Request::Produce, Error::RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP),
             (Request::Produce, Error::RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER),
             (Request::OffsetCommit, Error::RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS),
@@ -179,4 +181,21 @@ fn a_producer_that_is_fenced_ends_the_filter() {
         .request_errors(RDKafkaApiKey::EndTxn, &[RDKafkaRespErr::RD_KAFKA_RESP_ERR_PRODUCER_FENCED]);
     mocked.send(100..200);
     assert_eq!(filter.0.wait().unwrap().code(), Some(3));
+}
+
+/// What only a person can change ends the run: it neither goes on without the records nor tries for ever.
+#[test]
+fn a_right_that_is_taken_away_ends_the_filter() {
+    for delivery in ["exactly_once", "at_least_once"] {
+        let mocked = Mocked::new(&format!("injected-right-{delivery}"));
+        let mut filter = Filter::start(&mocked.config(delivery));
+        mocked.send(0..100);
+        wait_for("the first records", || mocked.has(100));
+        filter.signal("-STOP");
+        mocked.send(100..200);
+        let error = RDKafkaRespErr::RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
+        mocked.cluster.request_errors(RDKafkaApiKey::Produce, &[error; 3]);
+        filter.signal("-CONT");
+        assert_eq!(filter.0.wait().unwrap().code(), Some(3), "{delivery}");
+    }
 }

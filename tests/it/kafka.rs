@@ -390,7 +390,9 @@ fn what_is_missing_is_said_before_anything_runs() {
     let (code, said) = run(&topics.config(&dir, "stored"));
     assert_eq!(code, Some(3), "{said}");
     assert!(
-        said.contains("missing-group") && said.contains("no committed offset") && said.contains("`start`"),
+        said.contains("missing-group")
+            && said.contains("no committed offset")
+            && said.contains("`kafka.start`"),
         "{said}"
     );
 

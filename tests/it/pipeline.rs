@@ -99,6 +99,59 @@ fn terminate(child: &mut std::process::Child) -> (Option<i32>, Duration) {
     panic!("still there after 20 s");
 }
 
+/// Waits until a process catches SIGTERM: before its first line runs, the system's own way holds.
+pub(crate) fn wait_until_caught(child: &std::process::Child) {
+    const SIGTERM: u32 = 15;
+    let status = format!("/proc/{}/status", child.id());
+    let is_caught = || {
+        let text = fs::read_to_string(&status).unwrap_or_default();
+        let mask = text.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        mask.is_some_and(|mask| mask >> (SIGTERM - 1) & 1 == 1)
+    };
+    let started = Instant::now();
+    while !is_caught() {
+        assert!(started.elapsed() < Duration::from_secs(20), "SIGTERM is never caught");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A stop while the configuration is still being read, and one while no broker answers.
+#[test]
+fn a_signal_at_the_start_ends_the_run_in_order() {
+    let dir = TempDir::new("early");
+    let pipe = dir.path().join("tollgate.toml");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for is_read in [false, true] {
+        let mut child = tollgate()
+            .args(["run", "--json", "--config", pipe.to_str().unwrap()])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        wait_until_caught(&child);
+        let mut signal = std::process::Command::new("kill");
+        signal.args(["-TERM", &child.id().to_string()]);
+        if !is_read {
+            assert!(signal.status().unwrap().success());
+        }
+        // Nobody listens there.
+        let config = "[kafka]\nbrokers = \"127.0.0.1:1\"\ntopics = [\"in\"]\n[ops]\nlisten = \"off\"\n";
+        fs::write(&pipe, config).unwrap();
+        let asked = Instant::now();
+        if is_read {
+            std::thread::sleep(Duration::from_millis(300));
+            assert!(signal.status().unwrap().success());
+        }
+        let mut said = String::new();
+        child.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(0), "read: {is_read}");
+        assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
+        let summary: serde_json::Value = serde_json::from_str(&said).unwrap();
+        assert_eq!(summary["records"], 0);
+    }
+}
+
 /// Nobody types: the wait for standard input must not hold the stop up, and what came is written.
 #[test]
 fn a_signal_ends_the_wait_for_input() {
@@ -117,7 +170,12 @@ fn a_signal_ends_the_wait_for_input() {
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(line.as_bytes()).unwrap();
     stdin.write_all(&line.as_bytes()[..20]).unwrap();
-    std::thread::sleep(Duration::from_millis(500));
+    // What comes is written while the input pauses; a stop before that would leave it unread.
+    let started = Instant::now();
+    while fs::metadata(&accepted).map_or(0, |file| file.len()) < line.len() as u64 {
+        assert!(started.elapsed() < Duration::from_secs(20), "the first record is never written");
+        std::thread::sleep(Duration::from_millis(20));
+    }
     let (code, took) = terminate(&mut child);
     assert_eq!(code, Some(0));
     assert!(took < Duration::from_secs(5), "{took:?}");

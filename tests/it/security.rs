@@ -69,24 +69,43 @@ fn start() -> Option<Secure> {
     // The journal is made and trimmed by the run.
     broker.grant(&["--operation", "Create", "--operation", "Delete", "--topic", "open"]);
     let transactions =
-        ["--operation", "Write", "--operation", "Describe", "--transactional-id", "tollgate-open"];
-    broker.grant(&transactions);
+        ["--transactional-id", "tollgate-open-group", "--transactional-id", "tollgate-open-log-in"];
+    broker.grant(&[&["--operation", "Write", "--operation", "Describe"][..], &transactions].concat());
+    // A journal that may be written and neither trimmed nor given more partitions.
+    broker.grant(&[
+        "--operation",
+        "Read",
+        "--operation",
+        "Write",
+        "--operation",
+        "Describe",
+        "--topic",
+        "kept",
+    ]);
     Some(broker)
 }
 
 impl Secure {
     fn make_topics(&self) {
         let admin: AdminClient<DefaultClientContext> = self.client().create().unwrap();
-        let names =
-            ["open", "open.accepted", "open.rejected", "shut", "shut.accepted", "shut.rejected", "open-2"];
-        let new = names.map(|name| NewTopic::new(name, 2, TopicReplication::Fixed(1)));
+        let filtered = ["open", "open-tokens", "shut"];
+        let outputs =
+            filtered.iter().flat_map(|name| [format!("{name}.accepted"), format!("{name}.rejected")]);
+        let names: Vec<_> =
+            filtered.iter().chain(&["open-2"]).map(ToString::to_string).chain(outputs).collect();
+        let new = names.iter().map(|name| NewTopic::new(name, 2, TopicReplication::Fixed(1)));
+        let new: Vec<_> = new.chain([NewTopic::new("kept", 1, TopicReplication::Fixed(1))]).collect();
         for made in block_on(admin.create_topics(&new, &AdminOptions::new())).unwrap() {
             made.unwrap();
         }
         let producer: BaseProducer = self.client().create().unwrap();
         for number in 0..100 {
             let payload = format!("{{\"number\":{number}}}");
-            producer.send(BaseRecord::<(), _>::to("open").partition(number % 2).payload(&payload)).unwrap();
+            for topic in ["open", "open-tokens"] {
+                producer
+                    .send(BaseRecord::<(), _>::to(topic).partition(number % 2).payload(&payload))
+                    .unwrap();
+            }
         }
         producer.flush(WAIT).unwrap();
     }
@@ -170,6 +189,15 @@ fn tls_and_scram_work_and_what_is_missing_is_said() {
     assert!(said.contains("MISSING journal shut.shut-group.journal"), "{said}");
     let (code, said) = run("shut", "");
     assert!(code == Some(3) && said.contains("shut") && said.to_lowercase().contains("authoriz"), "{said}");
+
+    // Rights that a run needs before its first record, but for none of the topics it names.
+    let (code, said) = probe("open", "group = \"open-else\"\n");
+    assert!(code == Some(1) && said.contains("MISSING transactional id tollgate-open-else-"), "{said}");
+    let (code, said) = run("open", "group = \"open-else\"\n");
+    assert!(code == Some(3) && said.to_lowercase().contains("transactional"), "{code:?} {said}");
+    let (code, said) = probe("open", "journal = \"kept\"\n");
+    assert!(code == Some(1) && said.contains("MISSING journal kept: this user lacks Delete"), "{said}");
+    assert!(said.contains("MISSING journal kept: 1 partitions, and the input has 2"), "{said}");
 }
 
 #[test]
@@ -212,11 +240,18 @@ fn every_way_to_log_in_reaches_the_broker() {
         ),
         (mutual, false),
     ] {
-        // A group of its own: a probe of an empty group registers the transactional id, which fences a run that starts.
+        // A group of its own, so that no other test is disturbed.
         let keys = format!("group = \"open-log-in\"\n{keys}");
         let (code, said) = broker.tollgate(&dir, &["config", "--probe"], "open", &keys);
         assert_eq!(code, Some(i32::from(!is_alice)), "{keys}{said}");
         assert!(said.contains("cluster"), "{keys}{said}");
         assert!(is_alice || said.contains("MISSING input open"), "others have no rights: {keys}{said}");
+        if keys.contains("OAUTHBEARER") {
+            // Every client of a run has tokens: also the one that makes the journal, and those that read it back.
+            let (code, said) = broker.tollgate(&dir, &["run"], "open-tokens", &keys);
+            assert_eq!(code, Some(0), "{keys}{said}");
+            let written = ["open-tokens.accepted", "open-tokens.rejected"].map(|topic| broker.count(topic));
+            assert_eq!(written.iter().sum::<usize>(), 100, "once, and not again: {written:?}");
+        }
     }
 }

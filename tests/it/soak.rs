@@ -25,6 +25,7 @@ use tollgate::load::Random;
 
 use crate::cli::{TempDir, tollgate};
 use crate::kafka::block_on;
+use crate::pipeline::wait_until_caught;
 
 const PARTITIONS: i32 = 8;
 const INPUT: &str = "soak";
@@ -279,6 +280,7 @@ impl Filter {
 
     fn stop(&mut self) {
         let Some(mut child) = self.child.take() else { return };
+        wait_until_caught(&child);
         assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
         let status = child.wait().unwrap();
         let said = || std::fs::read_to_string(&self.log).unwrap_or_default();

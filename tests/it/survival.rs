@@ -304,7 +304,8 @@ fn the_journal_is_kept_short() {
     assert_eq!(orders.outcome().0.len() as u64, sent + 1);
 }
 
-/// The broker is gone for longer than a transaction may last: nothing is lost, and work goes on by itself.
+/// The broker is gone for longer than a transaction may last and a consumer may go without polling: nothing is lost, and
+/// work goes on by itself.
 #[test]
 fn a_broker_that_is_gone_for_a_while_only_holds_things_up() {
     let pid = std::process::id().to_string();
@@ -321,7 +322,12 @@ fn a_broker_that_is_gone_for_a_while_only_holds_things_up() {
     // Little in flight, so that the reader stalls, and pauses what it may not read for so long.
     let config = std::fs::read_to_string(orders.config("one", "")).unwrap();
     let config = config + "[pipeline]\nbatch_records_max = 100\ninflight_records_max = 400\n";
-    let filter = Filter::start(orders.dir.write("gone.toml", config).to_str().unwrap());
+    let config = config + "[librdkafka]\n\"max.poll.interval.ms\" = \"12000\"\n";
+    let (config, log) = (orders.dir.write("gone.toml", config), orders.dir.path().join("log"));
+    let stderr = std::fs::File::create(&log).unwrap();
+    let mut run = tollgate();
+    run.arg("run").arg("--config").arg(&config).stdout(Stdio::null()).stderr(stderr);
+    let filter = Filter(run.spawn().unwrap());
     orders.wait_committed(2000);
     orders.send(2000..40_000, 200, None);
     for action in ["kill-broker", "start-broker"] {
@@ -334,5 +340,7 @@ fn a_broker_that_is_gone_for_a_while_only_holds_things_up() {
     orders.wait_committed(40_000);
     filter.stop();
     assert_eq!(orders.outcome().0, (0..40_000).collect::<Vec<_>>());
+    let said = std::fs::read_to_string(&log).unwrap();
+    assert!(said.contains("reading is paused"), "it stalled: {said}");
     let _ = Command::new(script).args(["down", "--name", &name]).output();
 }

@@ -136,6 +136,43 @@ fn several_inputs_have_their_own_formats_outputs_and_ends() {
     assert_eq!(read(brokers, "multi.a.good", PARTITIONS, 60).len(), 60);
 }
 
+/// `start` and `stop` by time and by count; a time that no record has reached is the end.
+#[test]
+fn runs_are_bounded_by_times_and_counts() {
+    let Some(brokers) = brokers() else { return };
+    make(brokers, &["timed", "timed.accepted", "timed.rejected"].map(|name| (name, &[] as &[_])));
+    let dir = TempDir::new("kafka-timed");
+    let producer: BaseProducer = client(brokers).create().unwrap();
+    // 20 records in each partition, a second apart.
+    let began = tollgate::clock::wall().micros() / 1000 - 60_000;
+    for number in 0..60 {
+        let (payload, second) = (agent(number), i64::from(number) / i64::from(PARTITIONS));
+        let record = BaseRecord::<(), _>::to("timed").partition(number as i32 % PARTITIONS).payload(&payload);
+        producer.send(record.timestamp(began + second * 1000)).unwrap();
+    }
+    producer.flush(WAIT).unwrap();
+    let at = |second: i64| began + second * 1000;
+    let mut so_far = 0;
+    for (name, start, stop, per_partition) in [
+        ("times", format!("s@{}", at(5)), format!("e@{}", at(8)), 3),
+        ("between", format!("s@{}", at(5) + 1), format!("e@{}", at(8) + 1), 3),
+        ("time-to-end", format!("s@{}", at(15)), "end".into(), 5),
+        ("past-all", format!("s@{}", at(30)), "end".into(), 0),
+        ("last", "-4".into(), "end".into(), 4),
+        ("offsets", "2".into(), "-15".into(), 3),
+    ] {
+        let keys = format!(
+            "topics = [\"timed\"]\ngroup = \"timed-{name}\"\nstart = \"{start}\"\nstop = \"{stop}\"\n"
+        );
+        let (code, said) = run(&dir, brokers, &keys);
+        assert_eq!(code, Some(0), "{name}: {said}");
+        so_far += per_partition * PARTITIONS as usize;
+        // None of them is of any format, which does not matter here.
+        let seen = read(brokers, "timed.rejected", PARTITIONS, so_far);
+        assert_eq!(seen.len(), so_far, "{name}: {start} to {stop}");
+    }
+}
+
 /// A topic's limits are known before the first record, so those that it would refuse become stubs and the rest goes on.
 #[test]
 fn what_an_output_does_not_take_becomes_a_stub() {

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
-use super::super::{Ended, Failure, stop_on_signals};
+use super::super::signals::Signals;
+use super::super::{Ended, Failure};
 use crate::bench::{self, CorpusReport, Extras, Machine, Scaling};
 use crate::cli::BenchCore;
 use crate::clock::Timestamp;
@@ -79,7 +80,7 @@ fn run_pipeline(args: &BenchCore, machine: &Machine, dir: &Path) -> Result<Vec<P
         out.write_all(&block.bytes)
     })?;
     let mut config = Config::load(&dir.join(kit::CONFIG))?;
-    let stop = stop_on_signals(config.pipeline.stop_deadline_ms)?;
+    let stop = Signals::catch()?.stop_within(config.pipeline.stop_deadline_ms);
     let mut rows = Vec::new();
     for workers in
         (0..).map(|power| 1_u16 << power).take_while(|workers| usize::from(*workers) <= machine.cores)

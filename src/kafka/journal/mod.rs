@@ -15,3 +15,4 @@ pub use range::Range;
 pub use record::{Header, JournalError, RECORD_BYTES_MAX, VERSION, split};
 pub use restore::{Changes, Plan, Restore};
 pub use topics::JournalTopics;
+pub(in crate::kafka) use topics::SETTINGS;

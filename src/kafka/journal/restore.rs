@@ -124,7 +124,10 @@ impl Restore<'_> {
         plans: &'p [Plan],
     ) -> Result<(Vec<Reading<'p>>, Vec<PartitionOffset>), KafkaError> {
         // Ends are asked for with open transactions counted, or a journal would seem cut while one is open.
-        let consumer = raw::consumer::Consumer::new(self.settings.journal_conf(false)?, None)?;
+        let consumer = raw::consumer::Consumer::new(
+            self.settings.journal_conf(false)?,
+            self.settings.client.tokens.clone(),
+        )?;
         let (mut readings, mut starts) = (Vec::new(), Vec::new());
         for plan in plans {
             let ends = self.ends(consumer.handle()?, plan)?;

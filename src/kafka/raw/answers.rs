@@ -1,6 +1,6 @@
 //! What administration answers: rights, topics, the cluster, groups, settings; copied out of C.
 //!
-//! The questions are `admin.rs`.
+//! The questions are `questions.rs`.
 
 use std::collections::BTreeMap;
 
@@ -24,6 +24,8 @@ pub enum Right {
     Create = 5,
     /// Delete the topic, or records of it.
     Delete = 6,
+    /// Change the topic: give it more partitions.
+    Alter = 7,
     /// See that it exists.
     Describe = 8,
     /// See its settings.
@@ -39,6 +41,7 @@ impl Right {
             Self::Write => "Write",
             Self::Create => "Create",
             Self::Delete => "Delete",
+            Self::Alter => "Alter",
             Self::Describe => "Describe",
             Self::DescribeConfigs => "DescribeConfigs",
         }

@@ -123,7 +123,9 @@ impl Context {
     fn keep_trouble(&self, code: Code, text: &str) {
         let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
         let lasting = trouble.as_ref().is_some_and(|trouble| trouble.code.class() == Class::Stop);
-        if !lasting || code.class() == Class::Stop {
+        // That all brokers are down follows from what was said of each, and says less.
+        let says_less = trouble.is_some() && code == Code::ALL_BROKERS_DOWN;
+        if (!lasting && !says_less) || code.class() == Class::Stop {
             *trouble = Some(Trouble { code, text: text.to_owned() });
         }
     }
@@ -197,6 +199,11 @@ unsafe extern "C" fn on_log(
         // SAFETY: a callback's handle is alive, and so is the context that was registered with it.
         unsafe { context(sys::rd_kafka_opaque(rk)) }.keep_request(&text);
     }
+    // A key that the user passes through goes to consumers and producers alike, and concerns only one of them.
+    let is_foreign = facility == "CONFWARN" && text.contains("will be ignored by this");
+    // A connection that fails is also an error event, which is told.
+    let is_told = facility == "FAIL" && level <= 3;
+    let level = if is_foreign || is_told { 7 } else { level };
     // syslog's levels: 0–3 emergency to error, 4 warning, 5 notice, 6 info, 7 debug.
     match level {
         ..=3 => tracing::error!(target: "tollgate::kafka", client, facility, "{text}"),
@@ -218,6 +225,9 @@ unsafe extern "C" fn on_error(
     if code == Code::FATAL {
         context.fatal.store(true, Ordering::Release);
         tracing::error!(target: "tollgate::kafka", code = code.name(), "{reason}");
+    } else if code == Code::ALL_BROKERS_DOWN {
+        context.keep_trouble(code, &reason);
+        tracing::debug!(target: "tollgate::kafka", code = code.name(), "{reason}");
     } else {
         context.keep_trouble(code, &reason);
         tracing::warn!(target: "tollgate::kafka", code = code.name(), "{reason}");

@@ -9,8 +9,8 @@
 
 #![expect(unsafe_code, reason = "the boundary to librdkafka; every block argues its safety")]
 
-pub(in crate::kafka) mod admin;
 pub(in crate::kafka) mod answers;
+pub(in crate::kafka) mod changes;
 pub(in crate::kafka) mod cluster;
 pub(in crate::kafka) mod conf;
 pub(in crate::kafka) mod consumer;
@@ -21,7 +21,9 @@ pub(in crate::kafka) mod in_flight;
 pub(in crate::kafka) mod message;
 pub(in crate::kafka) mod partitions;
 pub(in crate::kafka) mod producer;
+pub(in crate::kafka) mod questions;
 pub(in crate::kafka) mod rebalance;
+pub(in crate::kafka) mod requests;
 pub(in crate::kafka) mod scope;
 pub(in crate::kafka) mod sys;
 pub(in crate::kafka) mod transactions;

@@ -71,7 +71,7 @@ fn stored_without_a_commit_is_a_clear_error() {
         matches!(&error, KafkaError::NothingStored { topic, partition: 0, group } if topic == "in" && group == "g")
     );
     assert_eq!(error.class(), Class::Stop);
-    assert!(error.to_string().contains("set `start`"), "{error}");
+    assert!(error.to_string().contains("set `kafka.start`"), "{error}");
     assert!(matches!(
         reader.read(1, 1, TICK, &mut batches),
         Err(KafkaError::Failed { class: Class::Stop, .. })

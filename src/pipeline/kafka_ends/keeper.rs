@@ -23,13 +23,13 @@ pub(super) struct Keeper {
 impl Keeper {
     /// Starts the thread. `names` are the journals, by input topic.
     pub(super) fn start(
-        journals: JournalTopics,
+        mut journals: JournalTopics,
         progress: &Arc<Progress>,
         names: Vec<Option<String>>,
     ) -> Option<Self> {
         let progress = Arc::clone(progress);
         let (stop, stopped) = channel();
-        let keep = move || keep(&journals, &progress, &names, &stopped);
+        let keep = move || keep(&mut journals, &progress, &names, &stopped);
         match std::thread::Builder::new().name("journal".into()).spawn(keep) {
             Ok(thread) => Some(Self { stop, thread }),
             Err(error) => {
@@ -46,7 +46,7 @@ impl Keeper {
     }
 }
 
-fn keep(journals: &JournalTopics, progress: &Progress, names: &[Option<String>], stopped: &Receiver<()>) {
+fn keep(journals: &mut JournalTopics, progress: &Progress, names: &[Option<String>], stopped: &Receiver<()>) {
     let mut deleted: BTreeMap<Key, i64> = BTreeMap::new();
     let mut is_told = false;
     while stopped.recv_timeout(DELETE_EVERY) == Err(RecvTimeoutError::Timeout) {

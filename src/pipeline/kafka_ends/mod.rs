@@ -17,6 +17,7 @@ mod pace;
 mod progress;
 mod range;
 mod rebalance;
+mod sending;
 mod sink;
 mod source;
 mod suspects;
@@ -34,6 +35,8 @@ use crate::kafka::{
     ProducerSettings,
 };
 use crate::status::Status;
+
+use super::stop::Stop;
 use at_least_once::AtLeastOnce;
 use bounded::Bounded;
 use exactly_once::ExactlyOnce;
@@ -102,16 +105,17 @@ pub fn check(config: &Config) -> Result<(), KafkaSettingsError> {
     Ok(())
 }
 
-/// Connects: looks the topics up, makes the producer, and subscribes.
+/// Connects: looks the topics up, makes the producer, and subscribes. A stop that is asked for meanwhile is an error here.
 pub fn connect(
     config: &Config,
     rules: &Rules,
     status: &Arc<Status>,
+    stop: &Stop,
 ) -> Result<(KafkaSource, KafkaSink, Connection), anyhow::Error> {
     let kafka = &config.kafka;
     // What is wrong with certificates, passwords or brokers is said here, once and clearly.
     let mut admin = Admin::connect(&ClientSettings::from_config(config)?)?;
-    admin.reach(LOOK_UP_WAIT)?;
+    admin.reach(LOOK_UP_WAIT, || stop.is_asked())?;
     let limits = Limits::look_up(&admin, config, LOOK_UP_WAIT);
     let shared = Arc::new(config.clone());
     let instance = instance(config)?;

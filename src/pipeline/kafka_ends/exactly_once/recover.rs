@@ -8,8 +8,9 @@ use super::super::super::news::News;
 use super::super::super::stop::Stop;
 use super::super::super::{Receipt, SinkError};
 use super::super::progress::{Due, Key};
+use super::super::sending::{REPORT_WAIT, TEND_EVERY};
 use super::super::vitals::Vitals;
-use super::{CALL_WAIT, ExactlyOnce, REPORT_WAIT, TEND_EVERY, call};
+use super::{CALL_WAIT, ExactlyOnce, call};
 
 /// The brokers end a transaction that is open for so long (`settings.rs`).
 const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(15);
@@ -40,8 +41,9 @@ impl ExactlyOnce {
     ) -> Result<(), SinkError> {
         let mut next = self.next(error);
         if let Next::Abort = next {
-            let aborted =
-                call(self.outputs.producer()?, stop, |producer| producer.abort_transaction(CALL_WAIT));
+            let aborted = call(self.sending.outputs.producer()?, stop, |producer| {
+                producer.abort_transaction(CALL_WAIT)
+            });
             next = match aborted {
                 Ok(()) => {
                     self.undone(Vec::new())?;
@@ -85,7 +87,7 @@ impl ExactlyOnce {
     fn undone(&mut self, outdated: Vec<(Key, PartitionOffset)>) -> Result<(), SinkError> {
         self.open = None;
         self.take_rest();
-        if let Some((key, offset)) = self.suspects.found()
+        if let Some((key, offset)) = self.sending.suspects.found()
             && self.progress.refuse(key, offset)
         {
             return Err(KafkaError::stub_refused(key.1, offset).into());
@@ -103,12 +105,12 @@ impl ExactlyOnce {
         if age >= TRANSACTION_TIMEOUT {
             wait_for_namesake(stop);
         }
-        self.outputs.close();
+        self.sending.outputs.close();
         Vitals::count(&self.progress.vitals.rebuilds);
         Vitals::count(&self.progress.status.rebuilds);
         loop {
-            let renewed = self.outputs.renew();
-            let ready = renewed.and_then(|()| self.outputs.producer()?.init_transactions(CALL_WAIT));
+            let renewed = self.sending.outputs.renew();
+            let ready = renewed.and_then(|()| self.sending.outputs.producer()?.init_transactions(CALL_WAIT));
             match ready {
                 Ok(()) => break,
                 Err(error) if stop.is_abandoned() => return Err(error.into()),
