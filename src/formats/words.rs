@@ -5,7 +5,7 @@ use crate::outline::print;
 /// Words by their place in a list.
 ///
 /// PERF: a text is told by its first and last eight bytes, which lead to one place of a table without collisions. So a
-/// look-up takes one comparison, and no branch depends on which word it is.
+/// look-up takes one comparison, and but for classes of lengths no branch depends on which word it is.
 pub(super) struct Words<const N: usize> {
     pub(super) texts: [&'static str; N],
     prints: [(u64, u64); N],

@@ -28,11 +28,13 @@ const WAYS: usize = 4;
 const NODES_MAX: usize = 384;
 /// Documents that look alike at a glance: for each look, one outline is tried before anything is hashed.
 const LOOKS: usize = 64;
-/// LIMIT: strangers of which the hash is kept; one that comes back while it is there is remembered.
+/// LIMIT: strangers of which the hash is kept; if it comes again while it is there, the stranger is remembered.
 const STRANGERS: usize = 2048;
 /// After so many documents in a row whose outline was not known, only one in [`STRIDE`] is searched for.
 const FRUITLESS_MAX: u32 = 1024;
-const STRIDE: u32 = 8;
+const STRIDE: u32 = 7;
+/// When all outlines together were too large to remember, so many that come back are let pass in each set.
+const PATIENCE_WHEN_FULL: u16 = 16;
 /// LIMIT: while outlines are remembered in vain, one in so many is.
 const PATIENCE_MAX: u16 = 1024;
 /// An outline that came back so often was worth its memory.
@@ -77,7 +79,7 @@ impl<T> ByOutline<T> {
 pub struct Outlines {
     slots: Vec<Slot>,
     pools: Pools,
-    /// For each look, the slot of the last document that had it.
+    /// For each look, the slot that a document with it was last found in by its hash.
     recent: [u16; LOOKS],
     /// Hashes of documents whose outline is not known, by hash.
     strangers: Vec<u32>,
@@ -163,7 +165,9 @@ impl Outlines {
             return tape;
         }
         let ways = self.slots.iter_mut().enumerate().skip(set * WAYS).take(WAYS);
-        let Some((slot, weakest)) = ways.min_by_key(|(_, slot)| slot.hits) else { return tape };
+        let Some((slot, weakest)) = ways.min_by_key(|(_, slot)| (slot.serial != 0, slot.hits)) else {
+            return tape;
+        };
         // What goes without having come back often says that what comes will not either.
         let in_vain = weakest.serial != 0 && weakest.hits < HITS_WORTH_IT;
         *last = if in_vain { (*last * 2).clamp(1, PATIENCE_MAX) } else { *last / 2 };
@@ -176,10 +180,14 @@ impl Outlines {
                 text_bytes
             }
             Err(Unfit::TooLarge) => return tape,
-            // What comes back is remembered again.
+            // What comes back is remembered again, but not at once: it may be too much again.
             Err(Unfit::Full) => {
                 self.pools.clear();
                 self.slots.fill(Slot::default());
+                for (wait, last) in &mut self.patience {
+                    *last = (*last * 2).clamp(PATIENCE_WHEN_FULL, PATIENCE_MAX);
+                    *wait = *last;
+                }
                 return tape;
             }
         };
@@ -197,7 +205,7 @@ fn look(first: &str, nodes: usize) -> usize {
     ((head.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize ^ nodes) % LOOKS
 }
 
-/// A hash of how long names are, object by object, and of how many members each object has.
+/// A hash of how long names are and what kinds of values they have, object by object, and of how many nodes there are.
 ///
 /// PERF: lengths stand on the tape, and nearly always tell two orders of the same names apart. Those that they do not tell
 /// apart share a set.
@@ -209,13 +217,14 @@ fn hash(nodes: &[Node<'_>]) -> u64 {
         let mut rest = nodes.get(at + 1..).unwrap_or_default();
         for _ in 0..*len {
             let [Node::String(name), value, tail @ ..] = rest else { return hash };
-            hash = mix(hash, name.len() as u64);
-            rest = match value {
-                Node::Object { count, .. } | Node::Array { count, .. } => {
-                    tail.get(*count..).unwrap_or_default()
-                }
-                Node::String(_) | Node::Static(_) => tail,
+            let (kind, below) = match value {
+                Node::String(_) => (0, 0),
+                Node::Static(_) => (1, 0),
+                Node::Object { count, .. } => (2, *count),
+                Node::Array { count, .. } => (3, *count),
             };
+            hash = mix(hash, (name.len() as u64) << 2 | kind);
+            rest = tail.get(below..).unwrap_or_default();
         }
     }
     hash ^ hash >> 29
@@ -305,7 +314,7 @@ mod tests {
             known(n);
         }
         for n in [0, 199] {
-            let serial = (0..4).find_map(|_| known(n));
+            let serial = (0..2000).find_map(|_| known(n));
             assert!(serial.is_some() && known(n) == serial, "{n}");
         }
     }

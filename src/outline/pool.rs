@@ -1,6 +1,6 @@
 //! Lists of any length in one piece of memory, written one behind the other.
 //!
-//! The memory is reserved at once and never grows; what was never written takes none. A list cannot be given back alone:
+//! The memory is reserved at once and never grows; pages that were never written take none. A list cannot be given back alone:
 //! when a pool is full, its owner clears it and starts over. Nothing here knows what the lists are of.
 
 /// Lists that share one memory.
@@ -42,11 +42,14 @@ impl<T> Pool<T> {
         Some(())
     }
 
-    /// A list of some items, as far as there is room.
-    pub(crate) fn add(&mut self, items: impl Iterator<Item = T>) -> Span {
+    /// A list of some items; `None` if there is no room for all.
+    pub(crate) fn add(&mut self, mut items: impl Iterator<Item = T>) -> Option<Span> {
         let begun = self.begin();
-        self.items.extend(items.take(self.room()));
-        self.end(begun)
+        if items.try_for_each(|item| self.push(item)).is_none() {
+            self.undo(begun);
+            return None;
+        }
+        Some(self.end(begun))
     }
 
     /// A list without items, to be written next.
@@ -64,11 +67,11 @@ impl<T> Pool<T> {
         self.items.truncate(begun.start as usize);
     }
 
-    /// The items of a list.
+    /// The items of a list; `None` if it is none of this pool.
     #[inline]
-    pub(crate) fn list(&self, span: Span) -> &[T] {
+    pub(crate) fn list(&self, span: Span) -> Option<&[T]> {
         let (start, len) = (span.start as usize, span.len as usize);
-        self.items.get(start..start + len).unwrap_or_default()
+        self.items.get(start..start + len)
     }
 }
 

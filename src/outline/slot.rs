@@ -9,7 +9,8 @@ use crate::tape::Node;
 
 /// LIMIT: bytes of all names of an outline.
 pub(super) const NAMES_BYTES_MAX: usize = 4096;
-/// LIMIT: nodes of all outlines, of each kind; enough for hundreds of envelopes of a hundred members.
+/// LIMIT: nodes of each kind in all outlines that were written since the pools were cleared; enough for hundreds of
+/// envelopes of a hundred members.
 const POOLED_MAX: usize = 1 << 15;
 
 /// One outline: where its nodes stand in the [`Pools`].
@@ -75,7 +76,7 @@ struct NameAt<const N: usize> {
     tail: [u8; N],
 }
 
-/// A name of any length.
+/// A name that is shorter or longer than those.
 #[derive(Clone, Copy, Debug)]
 struct OtherName {
     at: u32,
@@ -113,23 +114,24 @@ impl Pools {
     pub(super) fn compare(&self, slot: &Slot, nodes: &[Node<'_>]) -> Option<usize> {
         // Containers tell most strangers.
         let alike = slot.nodes as usize == nodes.len()
-            && self.containers.list(slot.containers).iter().all(|known| known.stands_in(nodes))
-            && self.words.list(slot.words).iter().all(|known| known.stands_in(nodes))
-            && self.short_words.list(slot.short_words).iter().all(|known| known.stands_in(nodes))
-            && self.other_names.list(slot.other_names).iter().all(|known| self.is_spelled(known, nodes))
-            && self.scalars.list(slot.scalars).iter().all(|at| is_scalar(nodes, *at));
+            && self.containers.list(slot.containers)?.iter().all(|known| known.stands_in(nodes))
+            && self.words.list(slot.words)?.iter().all(|known| known.stands_in(nodes))
+            && self.short_words.list(slot.short_words)?.iter().all(|known| known.stands_in(nodes))
+            && self.other_names.list(slot.other_names)?.iter().all(|known| self.is_spelled(known, nodes))
+            && self.scalars.list(slot.scalars)?.iter().all(|at| is_scalar(nodes, *at));
         if !alike {
             return None;
         }
-        let mut texts = self.texts.list(slot.texts).iter();
+        let mut texts = self.texts.list(slot.texts)?.iter();
         texts.try_fold(slot.name_bytes as usize, |sum, at| Some(sum + text_at(nodes, *at)?.len()))
     }
 
     fn is_spelled(&self, name: &OtherName, nodes: &[Node<'_>]) -> bool {
-        text_at(nodes, name.at) == Some(self.spelled.list(name.text))
+        let (found, spelled) = (text_at(nodes, name.at), self.spelled.list(name.text));
+        found.is_some() && found == spelled
     }
 
-    /// The outline of some nodes, and the bytes of all their strings.
+    /// The outline of some nodes, and the bytes of all their strings. If there is no room, all has to be cleared.
     pub(super) fn learn(&mut self, nodes: &[Node<'_>]) -> Result<(Slot, usize), Unfit> {
         let mut is_name = [false; NODES_MAX];
         if nodes.len() > NODES_MAX {
@@ -197,9 +199,8 @@ impl Pools {
                 if let Some(word) = NameAt::of(at, name) {
                     return self.short_words.push(word);
                 }
-                let begun = self.spelled.begin();
-                name.bytes().try_for_each(|byte| self.spelled.push(byte))?;
-                self.other_names.push(OtherName { at, text: self.spelled.end(begun) })
+                let text = self.spelled.add(name.bytes())?;
+                self.other_names.push(OtherName { at, text })
             }
         }
     }

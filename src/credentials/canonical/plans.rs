@@ -15,8 +15,8 @@ use crate::tape::{Node, StaticNode};
 const STRETCHES_MAX: usize = 192;
 /// LIMIT: numbers and words of a document whose form is remembered.
 const SCALARS_MAX: usize = 128;
-/// LIMIT: of each kind in all forms; when they are more, all are learned anew.
-const POOLED_MAX: usize = 1 << 14;
+/// LIMIT: of each kind in all forms that were written since all were forgotten; when they are more, all are learned anew.
+const POOLED_MAX: usize = 1 << 15;
 
 /// The forms of the outlines that a worker knows.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Plans {
             return None;
         }
         let Ordered { tape, payload, .. } = ordered;
-        let scalars = self.scalars.list(plan.scalars);
+        let scalars = self.scalars.list(plan.scalars)?;
         let scalar_bytes = scalar_bytes::<F>(ordered, scalars.iter().map(|at| *at as usize))?;
         let bytes = plan.fixed_bytes + outline.text_bytes + scalar_bytes;
         if bytes != payload.trim_ascii_end().len() || !tape.wide().is_empty() {
@@ -70,7 +70,7 @@ impl Plans {
         let is_double =
             |at: &u32| matches!(tape.nodes().get(*at as usize), Some(Node::Static(StaticNode::F64(_))));
         let told = F::LENGTH_TELLS_ESCAPES && !scalars.iter().any(is_double);
-        (told || F::escapes(payload).are_none()).then(|| self.stretches.list(plan.stretches))
+        (told || F::escapes(payload).are_none()).then(|| self.stretches.list(plan.stretches))?
     }
 
     /// Remembers the stretches of a compact document's form.
@@ -78,7 +78,11 @@ impl Plans {
         let is_scalar = |(at, node): (usize, &Node<'_>)| matches!(node, Node::Static(_)).then_some(at);
         let scalars = || ordered.tape.nodes().iter().enumerate().filter_map(is_scalar);
         let Some(outline) = ordered.tape.outline() else { return };
-        if stretches.len() > STRETCHES_MAX || scalars().count() > SCALARS_MAX {
+        // Of several forms of one document, the first is remembered: forms that take turns would fill the pools.
+        if self.known.get(outline).is_some()
+            || stretches.len() > STRETCHES_MAX
+            || scalars().count() > SCALARS_MAX
+        {
             return;
         }
         let Some(bytes) = scalar_bytes::<F>(ordered, scalars()) else { return };
@@ -89,15 +93,13 @@ impl Plans {
             self.stretches.clear();
             self.scalars.clear();
         }
-        let Some(plan) = self.known.learn(outline) else { return };
-        *plan = Plan {
-            form: F::NUMBER,
-            node,
-            omit: ordered.omit,
-            fixed_bytes,
-            scalars: self.scalars.add(scalars().map(|at| at as u32)),
-            stretches: self.stretches.add(stretches.iter().copied()),
-        };
+        let scalars = self.scalars.add(scalars().map(|at| at as u32));
+        let stretches = self.stretches.add(stretches.iter().copied());
+        let (Some(scalars), Some(stretches)) = (scalars, stretches) else { return };
+        if let Some(plan) = self.known.learn(outline) {
+            let (form, omit) = (F::NUMBER, ordered.omit);
+            *plan = Plan { form, node, omit, fixed_bytes, scalars, stretches };
+        }
     }
 }
 

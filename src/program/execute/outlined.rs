@@ -16,8 +16,8 @@ use crate::tape::{Node, Outline};
 
 /// LIMIT: values of one document that are left to check; a document with more is walked.
 const CHECKS_MAX: usize = 128;
-/// LIMIT: values of all outlines; when they are more, all are learned anew.
-const POOLED_MAX: usize = 1 << 14;
+/// LIMIT: values of all lists that were written since all were forgotten; when they are more, all are learned anew.
+const POOLED_MAX: usize = 1 << 15;
 
 /// A worker's lists for one program.
 #[derive(Debug)]
@@ -95,7 +95,8 @@ impl<S: Sink> Walk<'_, S> {
     /// Checks what is left of a document whose outline is known.
     pub(in crate::program) fn outlined(&mut self, known: &Outlined, list: List) -> ControlFlow<()> {
         let nodes = self.nodes;
-        for Check { at, pass, op } in known.checks.list(list.checks) {
+        let Some(checks) = known.checks.list(list.checks) else { return Break(()) };
+        for Check { at, pass, op } in checks {
             let at = *at as usize;
             let Some(node) = nodes.get(at) else { return Break(()) };
             if pass.admits_text(node) {
