@@ -420,6 +420,29 @@ fn numbers_are_compared_by_their_digits() {
 }
 
 #[test]
+fn lists_of_outlines_that_do_not_fit_are_learned_anew() {
+    let program =
+        compile(&json!({"properties": {"v": {"type": "array", "items": {"type": "integer", "maximum": 9}}}}));
+    let (mut parser, mut outlines, mut scratch) = (Parser::new(64), Outlines::default(), Scratch::default());
+    let mut known = 0;
+    let mut accepts = |last: u32, n: usize| {
+        let text = format!("{{\"v\":[{}{last}],\"{}\":0}}", "1,".repeat(120), "n".repeat(n + 1));
+        parser.parse(text.as_bytes(), |tape| {
+            let tape = outlines.recall(tape.unwrap());
+            known += usize::from(tape.outline().is_some());
+            program.accepts(tape, &mut scratch)
+        })
+    };
+    // Two rounds of more outlines than there is room for.
+    for n in (0..400).chain(0..400) {
+        for last in [1, 2, 3, 10, 4, 11] {
+            assert_eq!(accepts(last, n), last < 10, "{n} {last}");
+        }
+    }
+    assert!(known > 800, "{known}");
+}
+
+#[test]
 fn of_a_known_outline_only_values_are_checked_and_all_of_them() {
     let program = compile(&json!({
         "type": "object",

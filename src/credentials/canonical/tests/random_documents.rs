@@ -295,3 +295,24 @@ fn assert_canonical_text_is_left_in_place(text: &[u8]) {
         }
     });
 }
+
+#[test]
+fn forms_that_do_not_fit_are_learned_anew() {
+    let (mut parser, mut outlines) = (Parser::new(64), Outlines::default());
+    let (mut buffers, mut again) = (Buffers::default(), Buffers::default());
+    let mut known = 0;
+    // Two rounds of more forms than there is room for, each with many members that are not in order.
+    for n in (0..400).chain(0..400).flat_map(|n| [n; 3]) {
+        let members: Vec<_> = (0..150).rev().map(|place| format!("\"m{place:03}\":\"v{n}\"")).collect();
+        let text = format!("{{{},\"{}\":{n}}}", members.join(","), "n".repeat(n + 1));
+        parser.parse(text.as_bytes(), |tape| {
+            let tape = outlines.recall(tape.unwrap());
+            known += usize::from(tape.outline().is_some());
+            again.out.clear();
+            write_all::<Jcs>(tape, text.as_bytes(), NodeIndex(0), None, &mut again).unwrap();
+            let form = jcs(tape, text.as_bytes(), NodeIndex(0), None, &mut buffers).unwrap();
+            assert!(form.pieces().concat() == again.out, "{text}");
+        });
+    }
+    assert!(known > 200, "{known}");
+}
