@@ -3,11 +3,15 @@
 //! A finding is one sentence with a count, what can be done, and records that show it. Kinds are stable names; each is
 //! made in one function below, and all of them from the report alone.
 
+use super::examples::Example;
 use super::report::{Finding, ReasonRow, Report, Severity, Table, TableRow};
-use super::summary::share;
+use super::summary::{self, share};
+use crate::verdict::Reason;
 
 /// LIMIT: findings of one kind that are listed one by one; the tables tell the rest.
 const PER_KIND_MAX: usize = 20;
+/// LIMIT: examples of a finding that has none of its own.
+const EXAMPLES_MAX: usize = 3;
 
 /// All findings, the gravest first, then by count.
 #[must_use]
@@ -144,7 +148,7 @@ fn signatures(report: &Report, findings: &mut Vec<Finding>) {
 }
 
 /// The examples that the table of senders and reasons has.
-fn by_sender(report: &Report, sender: &str, reason: &str) -> Vec<super::examples::Example> {
+fn by_sender(report: &Report, sender: &str, reason: &str) -> Vec<Example> {
     let is_row = |row: &&TableRow| {
         row.key.first().is_some_and(|key| key == sender) && row.key.get(1).is_some_and(|key| key == reason)
     };
@@ -164,6 +168,7 @@ fn agents(report: &Report, findings: &mut Vec<Finding>) {
             "Register the agent, or find out who uses its name.",
         );
         finding.subject = Some(agent.clone());
+        finding.examples = at_places(row.first.as_slice());
         findings.push(finding);
     }
 }
@@ -210,6 +215,7 @@ fn sequences(report: &Report, findings: &mut Vec<Finding>) {
             "broken-parents",
             Severity::Medium,
             sequences.broken_parents,
+            summary::BROKEN_PARENTS.as_slice(),
             "messages name a parent that is not known",
             "Messages were lost or reordered, or a sender makes its parents up.",
         ),
@@ -217,6 +223,7 @@ fn sequences(report: &Report, findings: &mut Vec<Finding>) {
             "over-the-limit",
             Severity::Medium,
             sequences.over_the_limit,
+            summary::OVER_THE_LIMIT.as_slice(),
             "messages go beyond the limit of cycles or rounds",
             "Agents that go round in circles; a person has to decide.",
         ),
@@ -224,6 +231,7 @@ fn sequences(report: &Report, findings: &mut Vec<Finding>) {
             "responses-without-request",
             Severity::Medium,
             sequences.responses_without_request,
+            summary::WITHOUT_REQUEST.as_slice(),
             "responses fit no request",
             "Requests were lost, or somebody answers what nobody asked.",
         ),
@@ -231,6 +239,7 @@ fn sequences(report: &Report, findings: &mut Vec<Finding>) {
             "work-never-closed",
             Severity::Low,
             open,
+            &[],
             "pieces of work were opened and never closed",
             "Work that is still under way at the end of the input, or that was forgotten.",
         ),
@@ -238,27 +247,36 @@ fn sequences(report: &Report, findings: &mut Vec<Finding>) {
             "requests-without-response",
             Severity::Low,
             unanswered,
+            &[],
             "requests were never answered",
             "Agents that are down, or answers that were lost.",
         ),
     ];
-    for (kind, severity, count, text, advice) in kinds {
+    for (kind, severity, count, reasons, text, advice) in kinds {
         if count > 0 {
             let mut finding =
                 finding(report, kind, severity, count, format!("{} {text}", grouped(count)), advice);
-            let places: &[String] = match kind {
-                "work-never-closed" => &sequences.open_work,
-                "requests-without-response" => &sequences.unanswered,
-                _ => &[],
+            finding.examples = match kind {
+                "work-never-closed" => at_places(&sequences.open_work),
+                "requests-without-response" => at_places(&sequences.unanswered),
+                _ => of_reasons(report, reasons),
             };
-            finding.examples = places
-                .iter()
-                .take(3)
-                .map(|place| super::examples::Example { place: place.clone(), ..Default::default() })
-                .collect();
             findings.push(finding);
         }
     }
+}
+
+/// Records of which only the place is known.
+fn at_places(places: &[String]) -> Vec<Example> {
+    let example = |place: &String| Example { place: place.clone(), ..Example::default() };
+    places.iter().take(EXAMPLES_MAX).map(example).collect()
+}
+
+/// The examples of reasons, of rejected records before those that were only warned of.
+fn of_reasons(report: &Report, reasons: &[Reason]) -> Vec<Example> {
+    let rows = report.reasons.iter().chain(&report.warnings);
+    let rows = rows.filter(|row| reasons.iter().any(|reason| reason.code() == row.reason));
+    rows.flat_map(|row| row.examples.iter().cloned()).take(EXAMPLES_MAX).collect()
 }
 
 fn drift(report: &Report, findings: &mut Vec<Finding>) {
@@ -282,7 +300,7 @@ fn drift(report: &Report, findings: &mut Vec<Finding>) {
         let mut finding = finding(report, "schema-drift", Severity::Low, row.records, title, advice);
         finding.subject = Some(row.member.clone());
         finding.format = Some(row.format.clone());
-        finding.examples = vec![super::examples::Example { place: row.place.clone(), ..Default::default() }];
+        finding.examples = vec![Example { place: row.place.clone(), ..Default::default() }];
         findings.push(finding);
     }
 }

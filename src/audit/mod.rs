@@ -39,7 +39,27 @@ pub use sink::{AuditSink, SharedTallies};
 pub use tally::Tallies;
 
 use crate::config::Config;
+use crate::pipeline;
 use crate::state::{Mode, Settings};
+
+/// The least that an audit reads at once. Nobody waits for a single record of it, and fewer and larger batches mean
+/// fewer threads to wake.
+///
+/// PERF: blocks of 64 KiB, 256 KiB and 1 MiB took 2.5, 2.2 and 2.0 CPU seconds for 100,000 records, on a busy machine.
+const BLOCK_BYTES_MIN: u32 = 512 * 1024;
+/// LIMIT: bytes between reader and tallies, for each worker and once more. A filter needs room for as long as a commit
+/// takes; an audit has none, and what waits for a thread should still be in a cache when its turn comes.
+const INFLIGHT_BYTES_PER_WORKER: u64 = 4 * 1024 * 1024;
+
+/// A configuration as an audit runs by it: larger blocks, and fewer of them under way.
+#[must_use]
+pub fn in_bulk(mut config: Config) -> Config {
+    let workers = pipeline::workers(&config.pipeline) as u64;
+    let inflight = &mut config.pipeline.inflight_bytes_max;
+    *inflight = (*inflight).min(INFLIGHT_BYTES_PER_WORKER * (workers + 1));
+    config.files.block_bytes = config.files.block_bytes.max(BLOCK_BYTES_MIN);
+    config
+}
 
 /// The sequence rules as an audit applies them: those that the profile leaves out are looked at all the same, and what
 /// breaks them is told instead of rejected.
@@ -60,4 +80,21 @@ pub fn settings(config: &Config) -> Settings {
         }
     }
     settings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_audit_reads_much_at_once_and_holds_little() {
+        let mut config = Config::default();
+        config.pipeline.workers = 2;
+        let bulk = in_bulk(config.clone());
+        assert_eq!(bulk.files.block_bytes, BLOCK_BYTES_MIN);
+        assert_eq!(bulk.pipeline.inflight_bytes_max, 3 * INFLIGHT_BYTES_PER_WORKER);
+        // Whoever wants larger blocks, or holds less, has it.
+        (config.files.block_bytes, config.pipeline.inflight_bytes_max) = (1 << 22, 1 << 20);
+        assert_eq!(in_bulk(config.clone()), config);
+    }
 }

@@ -56,7 +56,9 @@ struct Slot {
 impl Slot {
     fn new(tag: [u16; 3], place: Place) -> Self {
         let word = place.pack();
-        Self { tag, place: [0, 16, 32, 48].map(|shift| (word >> shift) as u16) }
+        let halves = (word as u32, (word >> 32) as u32);
+        let place = [halves.0 as u16, (halves.0 >> 16) as u16, halves.1 as u16, (halves.1 >> 16) as u16];
+        Self { tag, place }
     }
 
     fn is_empty(&self) -> bool {
@@ -148,6 +150,16 @@ impl Places {
         let (shard, tag) = parts(identity);
         let Some(shard) = self.shards.get_mut(shard) else { return };
         let mut found = shard.slot_of(tag);
+        // PERF: nearly every identity is new and finds an empty slot in a shard with room.
+        if !shard.is_full()
+            && let Some(slot) = found.and_then(|at| shard.slots.get_mut(at))
+        {
+            if slot.is_empty() {
+                shard.used += 1;
+                *slot = Slot::new(tag, place);
+            }
+            return;
+        }
         while (shard.is_full() || found.is_none()) && shard.slots.len() < SHARD_SLOTS_MAX {
             shard.grow();
             found = shard.slot_of(tag);
@@ -181,6 +193,9 @@ impl Shard {
         let home = self.home_of(tag);
         let (before, behind) = self.slots.split_at_checked(home)?;
         let fits = |slot: &Slot| slot.is_empty() || slot.tag == tag;
+        if behind.first().is_some_and(fits) {
+            return Some(home);
+        }
         let ahead = behind.iter().take(PROBES_MAX).position(fits);
         ahead.map(|at| home + at).or_else(|| {
             let left = PROBES_MAX.saturating_sub(behind.len());
@@ -214,10 +229,8 @@ impl Shard {
 
 /// Shard and tag. Identities are parts of SHA-256, so any of their bits will do.
 fn parts(identity: Identity) -> (usize, [u16; 3]) {
-    let [shard, _, tag @ ..] = identity;
-    let word =
-        |at: usize| u16::from_le_bytes([at, at + 1].map(|at| tag.get(at).copied().unwrap_or_default()));
-    (usize::from(shard), [word(0), word(2), word(4)])
+    let [shard, _, a, b, c, d, e, f, ..] = identity;
+    (usize::from(shard), [u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]), u16::from_le_bytes([e, f])])
 }
 
 #[cfg(test)]

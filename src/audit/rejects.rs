@@ -12,20 +12,20 @@ use crate::judge::Input;
 use crate::verdict::{Reason, Step};
 
 /// LIMIT: examples of one reason and format, and of one sender and reason; of the latter in all.
-const EXAMPLES_PER_REASON: usize = 3;
+const EXAMPLES_PER_REASON: u64 = 3;
 const SENDER_EXAMPLES_MAX: usize = 1000;
 /// LIMIT: repetitions that are listed with both places.
 const REPEATS_MAX: usize = 1000;
+/// LIMIT: bytes of a token in which its head is looked for.
+const TOKEN_BYTES_MAX: usize = 4096;
 
 impl Tallies {
     pub(super) fn rejected(&mut self, seen: &Seen<'_>, reason: Reason, column: usize) {
-        if let Some(count) = self.reasons.get_mut(reason as usize).and_then(|row| row.get_mut(column)) {
-            *count += 1;
-        }
+        let count = counted(&mut self.reasons, reason, column);
         if matches!(reason, Reason::Duplicate | Reason::IdConflict) {
             self.repeated(seen, reason);
         }
-        let example = self.keep_example(seen, reason, 0);
+        let example = self.keep_example(seen, reason, (0, count));
         let sender = seen.labels.text(LabelKind::Sender);
         if sender.is_there() {
             self.by_sender(seen, reason, sender, example);
@@ -39,13 +39,11 @@ impl Tallies {
     }
 
     pub(super) fn warned(&mut self, seen: &Seen<'_>, reason: Reason, column: usize) {
-        if let Some(count) = self.warnings.get_mut(reason as usize).and_then(|row| row.get_mut(column)) {
-            *count += 1;
-        }
+        let count = counted(&mut self.warnings, reason, column);
         if matches!(reason, Reason::Duplicate | Reason::IdConflict) {
             self.repeated(seen, reason);
         }
-        self.keep_example(seen, reason, 1);
+        self.keep_example(seen, reason, (1, count));
     }
 
     fn repeated(&mut self, seen: &Seen<'_>, reason: Reason) {
@@ -68,13 +66,19 @@ impl Tallies {
         self.places.find(identity).filter(|first| *first != seen.place)
     }
 
-    /// The first records of each reason and format are shown; gives the example, if one was made.
-    fn keep_example(&mut self, seen: &Seen<'_>, reason: Reason, list: usize) -> Option<Example> {
-        let key = (reason, seen.outcome.verdict.format.map(|format| format.0));
-        let kept = self.examples.get(list).and_then(|list| list.get(&key)).map_or(0, Vec::len);
-        if kept >= EXAMPLES_PER_REASON {
+    /// The first records of each reason and format are shown; gives the example, if one was made. `count` is how many
+    /// there were of them, this one among them.
+    fn keep_example(
+        &mut self,
+        seen: &Seen<'_>,
+        reason: Reason,
+        (list, count): (usize, u64),
+    ) -> Option<Example> {
+        // PERF: nobody looks for the list of examples once it is full.
+        if count > EXAMPLES_PER_REASON {
             return None;
         }
+        let key = (reason, seen.outcome.verdict.format.map(|format| format.0));
         let example = self.example(seen);
         if let Some(list) = self.examples.get_mut(list) {
             list.entry(key).or_default().push(example.clone());
@@ -105,7 +109,7 @@ impl Tallies {
         let key_text = if !key.is_there() {
             "-".to_owned()
         } else if is_token {
-            key_of(&raw_text(seen.bytes, key.start))
+            key_of(head_of_token(seen.bytes, key.start), &mut self.parser)
         } else {
             text_at(seen.bytes, key.start)
         };
@@ -150,9 +154,37 @@ impl Tallies {
     }
 }
 
-/// A string of a payload up to its closing quote; only for what is decoded, never for what is shown.
-fn raw_text(bytes: &[u8], start: u32) -> String {
+/// One more of a reason and format; gives how many there are now.
+fn counted(counts: &mut [Vec<u64>], reason: Reason, column: usize) -> u64 {
+    let Some(count) = counts.get_mut(reason as usize).and_then(|row| row.get_mut(column)) else { return 0 };
+    *count += 1;
+    *count
+}
+
+/// A token of a payload up to its first dot, or to its closing quote; only for what is decoded, never for what is shown.
+fn head_of_token(bytes: &[u8], start: u32) -> &[u8] {
     let raw = bytes.get(start as usize..).unwrap_or_default();
-    let end = raw.iter().take(4096).position(|byte| *byte == b'"').unwrap_or_default();
-    String::from_utf8_lossy(raw.get(..end).unwrap_or_default()).into_owned()
+    let raw = raw.get(..TOKEN_BYTES_MAX).unwrap_or(raw);
+    raw.get(..memchr::memchr2(b'.', b'"', raw).unwrap_or_default()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_head_of_a_token_ends_at_a_dot_or_at_its_quote() {
+        let payload = br#"{"a":"head.body.tag","b":"nodot","c":1}"#;
+        assert_eq!(head_of_token(payload, 6), b"head");
+        assert_eq!(head_of_token(payload, 26), b"nodot");
+        assert_eq!(head_of_token(payload, 1000), b"");
+        assert_eq!(head_of_token(&[b'x'; 3 * TOKEN_BYTES_MAX], 0), b"", "no end in sight");
+    }
+
+    #[test]
+    fn counts_of_a_reason_are_told_from_one_on() {
+        let mut counts = vec![vec![0; 2]; Reason::ALL.len() + 1];
+        assert_eq!([0, 1, 1].map(|column| counted(&mut counts, Reason::Schema, column)), [1, 1, 2]);
+        assert_eq!(counted(&mut counts, Reason::Schema, 2), 0, "there is no such format");
+    }
 }

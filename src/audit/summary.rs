@@ -27,6 +27,12 @@ use crate::verdict::{Reason, Step};
 const OPEN_MAX: usize = 50;
 const DRIFT_MAX: usize = 200;
 
+/// The reasons of messages that name an unknown parent, go beyond a limit of rounds, or answer nothing.
+pub(super) const BROKEN_PARENTS: [Reason; 1] = [Reason::BadParent];
+pub(super) const OVER_THE_LIMIT: [Reason; 3] =
+    [Reason::CycleLimit, Reason::CircuitOpen, Reason::IterationLimit];
+pub(super) const WITHOUT_REQUEST: [Reason; 1] = [Reason::Correlation];
+
 /// What the report says that records do not tell.
 pub struct Context {
     /// What was looked at.
@@ -415,9 +421,9 @@ fn sequences(tallies: &Tallies, state: &State) -> Sequences {
         places.into_iter().take(OPEN_MAX).map(|place| tallies.place(place)).collect()
     };
     Sequences {
-        broken_parents: of(&[Reason::BadParent]),
-        over_the_limit: of(&[Reason::CycleLimit, Reason::CircuitOpen, Reason::IterationLimit]),
-        responses_without_request: of(&[Reason::Correlation]),
+        broken_parents: of(&BROKEN_PARENTS),
+        over_the_limit: of(&OVER_THE_LIMIT),
+        responses_without_request: of(&WITHOUT_REQUEST),
         work_opened: progress.work_opened,
         work_closed: progress.work_closed,
         requests: progress.requests,

@@ -174,7 +174,7 @@ pub struct Tallies {
     pub bursts: Bursts,
     /// Sets of members.
     pub shapes: Shapes,
-    parser: Parser,
+    pub(super) parser: Parser,
     pub(super) explainer: Explainer,
 }
 

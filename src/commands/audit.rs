@@ -126,7 +126,7 @@ pub(super) fn audit(
     let continued = args.state.as_deref().is_some_and(Path::exists);
     let state = memory::open(args.state.as_deref(), audit::settings(config), true)?;
     let (failures, done, count) = (ReadFailures::default(), FilesDone::default(), BytesRead::default());
-    let mut config = config.clone();
+    let mut config = audit::in_bulk(config.clone());
     if task.as_of.is_none() {
         config.rules.clock = ClockChoice::Record;
     }

@@ -169,6 +169,8 @@ impl Walk<'_> {
     fn document(&mut self) {
         let (nodes, payload) = (self.tape.nodes(), self.tape.payload());
         let Some(Node::Object { len, .. }) = nodes.first() else { return };
+        // PERF: one pass over the payload tells of nearly every record that no name of it is escaped.
+        let is_plain = memchr::memchr(b'\\', payload).is_none();
         // The object that is walked, and those around it: names that are left, and the path.
         let (mut left, mut path) = (*len, 1);
         let mut around = [(0, 0); LEVELS_MAX as usize];
@@ -186,7 +188,8 @@ impl Walk<'_> {
             let Some([Node::String(name), value, ..]) = nodes.get(at..) else { break };
             left -= 1;
             at += 2;
-            let here = self.hash.step(path, name, words_at(payload, self.tape.place(name), name));
+            let words = words_at(payload, self.tape.place(name), name, is_plain);
+            let here = self.hash.step(path, name, words);
             // A sum, so that the order of members does not matter.
             shape = shape.wrapping_add(here);
             // PERF: its class tells of most names that nobody wants their value.
@@ -264,19 +267,34 @@ impl Seeded {
 /// Bytes of a name that two words hold.
 const WORDS_BYTES: usize = 16;
 
+/// The bytes of a name of each length among sixteen.
+const MASKS: [u128; WORDS_BYTES + 1] = {
+    let mut masks = [0; WORDS_BYTES + 1];
+    let mut len = 1;
+    while len <= WORDS_BYTES {
+        masks[len] = masks[len - 1] << 8 | 0xFF;
+        len += 1;
+    }
+    masks
+};
+
 /// The words of a name that stands in the payload as it is; `None` if it is too long, too close to the end, or escaped.
+/// `is_plain` says that nothing in the payload is.
 ///
 /// PERF: sixteen bytes are read whatever the length, since lengths come in no order that could be foreseen.
 #[inline]
-fn words_at(payload: &[u8], place: usize, name: &str) -> Option<(u64, u64)> {
-    const ONES: u128 = u128::MAX / 0xFF;
+fn words_at(payload: &[u8], place: usize, name: &str, is_plain: bool) -> Option<(u64, u64)> {
     let bytes = payload.get(place..).and_then(<[u8]>::first_chunk::<WORDS_BYTES>)?;
-    let unused = 8 * WORDS_BYTES.checked_sub(name.len())? as u32;
-    let word = u128::from_le_bytes(*bytes) & u128::MAX.checked_shr(unused).unwrap_or_default();
+    let word = u128::from_le_bytes(*bytes) & MASKS.get(name.len())?;
+    (is_plain || !has_slash(word)).then_some(halves(word))
+}
+
+/// Whether one of sixteen bytes is a backslash.
+fn has_slash(word: u128) -> bool {
+    const ONES: u128 = u128::MAX / 0xFF;
     // A backslash becomes a byte of 0, and the highest bit of one such byte is all that is left if there are any.
     let slashes = word ^ (ONES * u128::from(b'\\'));
-    let has_slash = slashes.wrapping_sub(ONES) & !slashes & (ONES << 7) != 0;
-    (!has_slash).then_some(halves(word))
+    slashes.wrapping_sub(ONES) & !slashes & (ONES << 7) != 0
 }
 
 /// The same of a name that stands anywhere.
@@ -335,16 +353,19 @@ mod tests {
     fn a_name_has_the_same_words_wherever_it_stands() {
         for name in ["", "a", "abcdefg", "abcdefgh", "abcdefghijklmno", "abcdefghijklmnop", "n\u{e4}me"] {
             let payload = format!("{{\"{name}\": 1, \"and some more\": 2}}");
-            assert_eq!(words_at(payload.as_bytes(), 2, name), Some(words_of(name)), "{name}");
-            assert_eq!(words_at(format!("{{\"{name}\":1}}").as_bytes(), 9, name), None, "past the end");
+            for is_plain in [false, true] {
+                let words = words_at(payload.as_bytes(), 2, name, is_plain);
+                assert_eq!(words, Some(words_of(name)), "{name}");
+            }
+            assert_eq!(words_at(format!("{{\"{name}\":1}}").as_bytes(), 9, name, true), None, "past the end");
         }
         let long = "abcdefghijklmnopq";
-        assert_eq!(words_at(format!("{{\"{long}\": 1}}").as_bytes(), 2, long), None);
+        assert_eq!(words_at(format!("{{\"{long}\": 1}}").as_bytes(), 2, long, true), None);
         // The text of an escaped name is not what stands in the payload.
         for (name, payload) in
             [("a\"", r#"{"a\"": 1, "and some more": 2}"#), ("a", r#"{"\u0061": 1, "and more": 2}"#)]
         {
-            assert_eq!(words_at(payload.as_bytes(), 2, name), None, "{payload}");
+            assert_eq!(words_at(payload.as_bytes(), 2, name, false), None, "{payload}");
         }
     }
 }

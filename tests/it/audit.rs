@@ -251,6 +251,8 @@ fn everything_that_can_be_found_is_found() {
     ] {
         assert!(!findings(&report, kind).is_empty(), "{kind}");
     }
+    let unasked = findings(&report, "responses-without-request")[0];
+    assert_eq!(unasked["examples"][0]["place"], format!("{name}:607"));
     assert_eq!(report["limits"]["notes"], json!([]));
 }
 

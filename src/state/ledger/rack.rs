@@ -12,6 +12,7 @@
 //! another chance. What is given up depends on the order of writes alone: the index has a random key of the process,
 //! but its order is never asked for. Growing moves nothing but one of [`SHARDS`] parts of the index.
 
+use std::cell::Cell;
 use std::hash::{BuildHasher as _, RandomState};
 
 use foldhash::fast::FixedState;
@@ -50,6 +51,10 @@ pub(super) struct Rack {
     soonest_passed: Second,
     hand: u32,
     scratch: Vec<u8>,
+    /// The last identity that was looked up, and its number if it has one.
+    ///
+    /// PERF: a record's entry is looked up to judge it, and once more to write it.
+    last: Cell<Option<(Identity, Option<u32>)>>,
 }
 
 /// A slot as it stands.
@@ -75,6 +80,7 @@ impl Rack {
             soonest_passed: Second::MAX,
             hand: 0,
             scratch: Vec::new(),
+            last: Cell::new(None),
         }
     }
 
@@ -181,10 +187,15 @@ impl Rack {
     }
 
     fn number(&self, identity: Identity) -> Option<u32> {
+        if let Some((_, number)) = self.last.get().filter(|(last, _)| *last == identity) {
+            return number;
+        }
         let hash = self.hash(&identity);
         let shard = self.index.get(shard_of(hash))?;
         let is_it = |number: &u32| self.slot(*number).is_some_and(|slot| *slot.identity == identity);
-        shard.find(hash, is_it).copied()
+        let number = shard.find(hash, is_it).copied();
+        self.last.set(Some((identity, number)));
+        number
     }
 
     /// Most likely the number of an identity's slot, if it has one; nothing is compared.
@@ -215,6 +226,7 @@ impl Rack {
         };
         self.write(number, chance, identity, entry);
         self.len += 1;
+        self.last.set(None);
         let hash = self.hash(&identity);
         let Self { index, chunks, keys, kind, .. } = self;
         let Some(shard) = index.get_mut(shard_of(hash)) else { return };
@@ -228,6 +240,7 @@ impl Rack {
     fn free(&mut self, number: u32, chance: bool) {
         let Some(slot) = self.slot(number) else { return };
         let hash = self.hash(slot.identity);
+        self.last.set(None);
         if let Some(shard) = self.index.get_mut(shard_of(hash))
             && let Ok(found) = shard.find_entry(hash, |other| *other == number)
         {
@@ -333,6 +346,22 @@ mod tests {
         assert_eq!(rack.len(), model.len());
         assert_eq!(rack.iter().collect::<HashMap<_, _>>(), model);
         assert!(rack.end as usize <= 3001, "freed slots are used again: {}", rack.end);
+    }
+
+    #[test]
+    fn a_look_up_is_remembered_only_as_long_as_it_is_true() {
+        let mut rack = Rack::new(Kind::OlympusMessage);
+        assert_eq!(rack.find(id(1)), None);
+        rack.put(id(1), Some(entry(1, 5)));
+        assert_eq!(rack.find(id(1)), Some(entry(1, 5)));
+        rack.put(id(1), Some(entry(2, 7)));
+        assert_eq!(rack.find(id(1)), Some(entry(2, 7)), "written again");
+        rack.sweep(9, id(0));
+        assert_eq!(rack.find(id(1)), None, "swept");
+        rack.put(id(2), Some(entry(3, 20)));
+        assert_eq!((rack.find(id(1)), rack.find(id(2))), (None, Some(entry(3, 20))), "its slot has another");
+        assert_eq!(rack.give_up(None).map(|(gone, _)| gone), Some(id(2)));
+        assert_eq!(rack.find(id(2)), None, "given up");
     }
 
     #[test]
