@@ -202,7 +202,7 @@ pub enum Malformed {
 
 /// Parses payloads into tapes; owns all the memory that this takes.
 pub struct Parser {
-    /// The payload's copy: simd-json unescapes strings in place.
+    /// The payload's copy, with room behind it: simd-json unescapes strings in place, and reads past their ends.
     scratch: Vec<u8>,
     buffers: simd_json::Buffers,
     /// The nodes between two documents: empty, but with their memory.
@@ -216,7 +216,7 @@ impl Parser {
     pub fn new(depth_max: usize) -> Self {
         const PAYLOAD_BYTES_TYPICAL: usize = 16 * 1024;
         Self {
-            scratch: Vec::with_capacity(PAYLOAD_BYTES_TYPICAL),
+            scratch: Vec::with_capacity(PAYLOAD_BYTES_TYPICAL + simd_json::INPUT_PADDING),
             buffers: simd_json::Buffers::with_max_depth(PAYLOAD_BYTES_TYPICAL, depth_max),
             nodes: simd_json::Tape(Vec::with_capacity(1024)),
             wide: Vec::new(),
@@ -230,7 +230,7 @@ impl Parser {
         wide.clear();
         // With its room made, the copy's memory stays where it is.
         scratch.clear();
-        scratch.reserve(payload.len());
+        scratch.reserve(payload.len() + simd_json::INPUT_PADDING);
         let origin = scratch.as_ptr().addr();
         let outcome = match refill(scratch, payload, buffers, &mut tape) {
             Err(simd_json::ErrorType::InvalidNumber) => {
@@ -273,9 +273,27 @@ fn refill<'a>(
     buffers: &mut simd_json::Buffers,
     tape: &mut simd_json::Tape<'a>,
 ) -> Result<(), simd_json::ErrorType> {
+    copy(payload, scratch);
+    fill(scratch, payload.len(), buffers, tape)
+}
+
+/// Copies the payload into `scratch`, with room behind it.
+fn copy(payload: &[u8], scratch: &mut Vec<u8>) {
     scratch.clear();
     scratch.extend_from_slice(payload);
-    simd_json::fill_tape(scratch, buffers, tape).map_err(|error| kind(&error))
+    scratch.extend_from_slice(&[b' '; simd_json::INPUT_PADDING]);
+}
+
+/// Parses the first `len` bytes of a copy that has room behind them.
+///
+/// PERF: without that room simd-json makes a second copy of its own.
+fn fill<'a>(
+    copy: &'a mut [u8],
+    len: usize,
+    buffers: &mut simd_json::Buffers,
+    tape: &mut simd_json::Tape<'a>,
+) -> Result<(), simd_json::ErrorType> {
+    simd_json::fill_tape_padded(copy, len, buffers, tape).map_err(|error| kind(&error))
 }
 
 /// The error's kind; simd-json's own type cannot be copied out, and only these two matter.
@@ -296,10 +314,9 @@ fn parse_wide<'a>(
     tape: &mut simd_json::Tape<'a>,
     wide: &mut Vec<Wide>,
 ) -> Result<(), Malformed> {
-    scratch.clear();
-    scratch.extend_from_slice(payload);
+    copy(payload, scratch);
     blank_wide_numbers(payload, scratch, wide)?;
-    match simd_json::fill_tape(scratch, buffers, tape).map_err(|error| kind(&error)) {
+    match fill(scratch, payload.len(), buffers, tape) {
         Ok(()) => {}
         Err(simd_json::ErrorType::DepthLimitExceeded) => return Err(Malformed::TooDeep),
         Err(_) => return Err(Malformed::Syntax),
@@ -327,15 +344,14 @@ fn why_malformed<'a>(
     if std::str::from_utf8(payload).is_err() {
         return Malformed::NotUtf8;
     }
-    scratch.clear();
-    scratch.extend_from_slice(payload);
+    copy(payload, scratch);
     if !replace_lone_surrogates(scratch) {
         return Malformed::Syntax;
     }
     // Escapes keep their length, so numbers stand where they stood.
     wide.clear();
     let holds = blank_wide_numbers(payload, scratch, wide).is_ok()
-        && simd_json::fill_tape(scratch, buffers, tape).is_ok();
+        && fill(scratch, payload.len(), buffers, tape).is_ok();
     if holds { Malformed::LoneSurrogate } else { Malformed::Syntax }
 }
 

@@ -325,7 +325,8 @@ impl Program {
         }
         // A document that reached a limit is not walked again: it has cost enough.
         if stopped.is_none() {
-            let told = self.walk(tape, scratch, Reporting(observer), Duty::default());
+            let root = call_of(self.root);
+            let told = self.walk_from((&root, 0), tape, scratch, Reporting(observer), Duty::default());
             stopped = told.stopped;
             if told.failures == 0 && stopped.is_none() && duplicate.is_none() {
                 debug_assert!(false, "the silent walk found a failure that the other one did not");
@@ -342,7 +343,7 @@ impl Program {
 
     /// Whether the schema holds, and nothing else: duplicate names are not looked for.
     pub fn is_valid(&self, tape: Tape<'_>, scratch: &mut Scratch) -> bool {
-        self.walk(tape, scratch, Silent, Duty::default()).through
+        self.walk_document(tape, scratch, Duty::default()).through
     }
 
     /// Whether a document holds, duplicate names included, and nothing else.
@@ -354,7 +355,7 @@ impl Program {
     #[inline]
     fn walk_silently(&self, tape: Tape<'_>, scratch: &mut Scratch) -> Walked {
         let Some(outline) = tape.outline() else {
-            return self.walk(tape, scratch, Silent, Duty::DUPLICATES);
+            return self.walk_document(tape, scratch, Duty::DUPLICATES);
         };
         let place = self.place_in(scratch);
         let Scratch { learned, memory } = &mut *scratch;
@@ -372,7 +373,7 @@ impl Program {
             return walked;
         }
         let is_new = known.is_none();
-        let walked = self.walk(tape, scratch, Silent, Duty::DUPLICATES);
+        let walked = self.walk_document(tape, scratch, Duty::DUPLICATES);
         if is_new
             && walked.through
             && let Some(learned) = scratch.learned.get_mut(place)
@@ -382,18 +383,17 @@ impl Program {
         walked
     }
 
-    /// Walks once.
-    #[inline]
-    fn walk<S: Sink>(&self, tape: Tape<'_>, scratch: &mut Scratch, sink: S, duty: Duty) -> Walked {
-        if S::REPORTS {
-            self.walk_from((&call_of(self.root), 0), tape, scratch, sink, duty)
-        } else {
-            self.walk_from((&self.root_op, 0), tape, scratch, sink, duty)
-        }
+    /// Walks once over a whole document, in silence.
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "a call per document is not free, and its callers do little else"
+    )]
+    fn walk_document(&self, tape: Tape<'_>, scratch: &mut Scratch, duty: Duty) -> Walked {
+        self.walk_with(&tape, scratch, Silent, |walk| walk.document(&self.root_op, duty))
     }
 
-    /// As [`Self::walk`], with an op that stands in for a block, from a node on.
-    #[inline]
+    /// Walks once, with an op that stands in for a block, from a node on.
     fn walk_from<S: Sink>(
         &self,
         (op, at): (&Op, usize),
@@ -402,11 +402,27 @@ impl Program {
         sink: S,
         duty: Duty,
     ) -> Walked {
+        self.walk_with(&tape, scratch, sink, |walk| walk.value_at(op, at, duty))
+    }
+
+    /// Begins a walk, and ends it after `steps`.
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "a call per document is not free, and its callers do nothing else"
+    )]
+    fn walk_with<'w, S: Sink>(
+        &'w self,
+        tape: &'w Tape<'w>,
+        scratch: &'w mut Scratch,
+        sink: S,
+        steps: impl FnOnce(&mut Walk<'_, S>) -> ControlFlow<()>,
+    ) -> Walked {
         let place = self.place_in(scratch);
         let Scratch { learned, memory } = scratch;
         let Some(Learned { expectations, .. }) = learned.get_mut(place) else { return Walked::default() };
-        let mut walk = self.begin(&tape, memory, expectations, sink);
-        let through = walk.value_at(op, at, duty).is_continue();
+        let mut walk = self.begin(tape, memory, expectations, sink);
+        let through = steps(&mut walk).is_continue();
         let walked = Walked { through, stopped: walk.stopped, failures: walk.failures };
         if !through {
             memory.clear();

@@ -11,6 +11,7 @@ use super::numbers::{Divisor, Given};
 use super::patterns::Pattern;
 use super::places::{Place, Places};
 use super::strings::Format;
+use crate::tape::Node;
 
 /// Which check failed: an index into the program's table of origins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -274,6 +275,33 @@ pub(super) struct ArrayPlan {
     pub(super) rest_pass: Pass,
     /// How many items the fast path allows; the full list has ops for that.
     pub(super) counts: Counts,
+}
+
+impl ObjectPlan {
+    /// Whether an object with `len` members and without known names passes since each of its values is a string that does.
+    ///
+    /// PERF: a call without a stack, so that the visits around it keep their registers.
+    #[inline(never)]
+    pub(super) fn passes_at_a_look(&self, len: usize, inside: &[Node<'_>]) -> bool {
+        let mut rest = inside;
+        while let [_, value, tail @ ..] = rest {
+            if !self.others_pass.admits_text(value) {
+                return false;
+            }
+            rest = tail;
+        }
+        self.counts.admits(len)
+    }
+}
+
+impl ArrayPlan {
+    /// Whether an array with `len` items passes since each of them is a string or a scalar that does.
+    ///
+    /// PERF: as [`ObjectPlan::passes_at_a_look`].
+    #[inline(never)]
+    pub(super) fn passes_at_a_look(&self, len: usize, inside: &[Node<'_>]) -> bool {
+        self.prefix.is_empty() && self.counts.admits(len) && self.rest_pass.behind(inside).is_empty()
+    }
 }
 
 /// A range of numbers of members or items.

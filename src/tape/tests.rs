@@ -50,6 +50,36 @@ fn strings_know_their_place_in_the_payload() {
 }
 
 #[test]
+fn what_ends_at_the_end_of_the_payload_is_read_to_its_end_and_no_further() {
+    let mut parser = Parser::new(64);
+    // Each after a longer one, whose bytes are still in the memory behind it.
+    for (text, node) in [
+        ("1234", Some("Static(U64(1234))")),
+        ("12", Some("Static(U64(12))")),
+        ("-1.5", Some("Static(F64(-1.5))")),
+        ("true", Some("Static(Bool(true))")),
+        ("tru", None),
+        ("nul", None),
+        ("\"a", None),
+        ("\"a\\", None),
+        ("\"a\\u00", None),
+        ("1e", None),
+        ("[1", None),
+        ("{\"a\"", None),
+        ("", None),
+        (" ", None),
+        ("\"\\u0041\"", Some("String(\"A\")")),
+    ] {
+        for before in ["[123456789, true, \"abcdefgh\", null]", "\"\\u0041\\u0041\\u0041\""] {
+            parser.parse(before.as_bytes(), |tape| assert!(tape.is_ok()));
+            let found =
+                parser.parse(text.as_bytes(), |tape| tape.ok().map(|tape| format!("{:?}", tape.nodes()[0])));
+            assert_eq!(found.as_deref(), node, "{text}");
+        }
+    }
+}
+
+#[test]
 fn an_overflowing_double_is_found() {
     Parser::new(64).parse(br#"{"a":1e400}"#, |tape| {
         assert_eq!(tape.unwrap().first_overflow(), Some(NodeIndex(2)));

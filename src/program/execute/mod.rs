@@ -81,6 +81,12 @@ impl Duty {
         self.0 & Self::DUPLICATES.0 != 0
     }
 
+    /// Whether there is nothing to do beside the checks.
+    #[inline]
+    fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
     #[inline]
     fn track(self) -> bool {
         self.0 & Self::TRACK.0 != 0
@@ -167,20 +173,24 @@ impl<'w, S: Sink> Walk<'w, S> {
 
     /// Runs an op that stands in for a whole block, on the value at `at`.
     #[inline(always)]
-    #[expect(
-        clippy::inline_always,
-        reason = "it only gives on, and a call per document or member is not free"
-    )]
+    #[expect(clippy::inline_always, reason = "it only gives on, and a call per member is not free")]
     pub(super) fn value_at(&mut self, op: &Op, at: usize, duty: Duty) -> ControlFlow<()> {
         let Some([node, tail @ ..]) = self.nodes.get(at..) else { return Continue(()) };
-        // PERF: nearly every document is an object.
-        if let (Node::Object { len, count }, Kind::Object(plan)) = (node, op.kind)
-            && op.types.meets(Types::OBJECT)
-        {
-            return self.object(plan, *len, tail.get(..*count).unwrap_or_default(), duty);
-        }
         let below = tail.get(..duplicates::nested(node)).unwrap_or_default();
         self.check_value(&Pass::NOTHING, op, node, below, duty)
+    }
+
+    /// As [`Self::value_at`], for a whole document. PERF: nearly every one is an object; all else is out of line.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "it only gives on, and a call per document is not free")]
+    pub(super) fn document(&mut self, op: &Op, duty: Duty) -> ControlFlow<()> {
+        let [node, below @ ..] = self.nodes else { return Continue(()) };
+        match (node, op.kind) {
+            (Node::Object { len, .. }, Kind::Object(plan)) if op.types.meets(Types::OBJECT) => {
+                self.object(plan, *len, below, duty)
+            }
+            _ => self.value(op, node, below, duty),
+        }
     }
 
     /// Runs an op that stands in for a whole block, on a value and the nodes `inside` it.
@@ -207,6 +217,13 @@ impl<'w, S: Sink> Walk<'w, S> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "a call per member costs more than the check itself")]
     fn text(&mut self, op: &Op, node: &Node<'_>, text: &str) -> ControlFlow<()> {
+        // PERF: sets are the most common check of a string, and the way to them would take longer than the look-up.
+        if let Kind::EnumStrings(set) = op.kind
+            && op.types.meets(Types::STRING)
+            && let Some(set) = self.tables.string_sets.get(set as usize)
+        {
+            return if set.contains(text) { Continue(()) } else { self.fail_leaf(op, node) };
+        }
         if !op.kind.is_leaf() || !op.types.meets(Types::STRING) {
             return self.value(op, node, &[], Duty::NONE);
         }

@@ -36,19 +36,26 @@ impl<S: Sink> Walk<'_, S> {
     #[inline(never)]
     pub(super) fn object(
         &mut self,
-        plan: u32,
+        number: u32,
         len: usize,
         inside: &[Node<'_>],
         duty: Duty,
     ) -> ControlFlow<()> {
-        let number = plan;
-        let Some(plan) = self.tables.objects.get(plan as usize) else { return Continue(()) };
         self.enter(len)?;
-        if S::REPORTS || duty.track() || !plan.plain {
-            return self.visit_any(plan, len, inside, duty);
+        // Only plain plans have expectations.
+        if !S::REPORTS
+            && !duty.track()
+            && let Some(expectation) = self.expectations.of(number, len)
+        {
+            return self.visit_expected(expectation, number, inside, duty);
         }
-        if let Some(expectation) = self.expectations.of(number, len) {
-            return self.visit_expected(expectation, plan, inside, duty);
+        let Some(plan) = self.tables.objects.get(number as usize) else { return Continue(()) };
+        if S::REPORTS || duty.track() || !plan.plain {
+            return if plan.map && !S::REPORTS && !duty.track() {
+                self.visit_map(plan, len, inside, duty)
+            } else {
+                self.visit_any(plan, len, inside, duty)
+            };
         }
         if self.expectations.learns(number) {
             self.expectations.note_lesson(number, self.place_of(inside));
@@ -61,7 +68,7 @@ impl<S: Sink> Walk<'_, S> {
     fn visit_expected(
         &mut self,
         expectation: &Expectation,
-        plan: &ObjectPlan,
+        number: u32,
         inside: &[Node<'_>],
         duty: Duty,
     ) -> ControlFlow<()> {
@@ -70,7 +77,10 @@ impl<S: Sink> Walk<'_, S> {
             return Continue(());
         }
         self.expectations.surprised(expectation);
-        self.visit_plain(plan, inside, duty)
+        match self.tables.objects.get(number as usize) {
+            Some(plan) => self.visit_plain(plan, inside, duty),
+            None => Continue(()),
+        }
     }
 
     /// Compares the members of an object with what is expected of them, and checks their values.
@@ -123,19 +133,18 @@ impl<S: Sink> Walk<'_, S> {
         let mut rest = items;
         while let [Node::Object { len, count }, tail @ ..] = rest {
             let (inside, behind) = tail.split_at_checked(*count).unwrap_or_default();
-            let Some(expectation) = self.expectations.of(number, *len) else {
-                self.object(number, *len, inside, duty)?;
-                rest = behind;
-                continue;
-            };
-            self.enter(*len)?;
-            if self.is_expected(expectation, inside, duty)? {
-                self.depth += 1;
-            } else {
-                self.expectations.surprised(expectation);
-                self.visit_plain(plan, inside, duty)?;
-            }
             rest = behind;
+            self.enter(*len)?;
+            if let Some(expectation) = self.expectations.of(number, *len) {
+                if self.is_expected(expectation, inside, duty)? {
+                    self.depth += 1;
+                    continue;
+                }
+                self.expectations.surprised(expectation);
+            } else if self.expectations.learns(number) {
+                self.expectations.note_lesson(number, self.place_of(inside));
+            }
+            self.visit_plain(plan, inside, duty)?;
         }
         Continue(rest)
     }
@@ -149,26 +158,9 @@ impl<S: Sink> Walk<'_, S> {
         inside: &[Node<'_>],
         duty: Duty,
     ) -> ControlFlow<()> {
-        if !S::REPORTS {
-            if !plan.counts.admits(len) {
-                return self.fail(OpIndex::NONE, 0, Reason::TooFew);
-            }
-            if plan.map && !duty.track() {
-                return self.visit_map(plan, len, inside, duty);
-            }
+        if !S::REPORTS && !plan.counts.admits(len) {
+            return self.fail(OpIndex::NONE, 0, Reason::TooFew);
         }
-        self.visit_slots(plan, len, inside, duty)
-    }
-
-    /// An object with known names or patterns, or whose members are noted.
-    #[inline(never)]
-    fn visit_slots(
-        &mut self,
-        plan: &ObjectPlan,
-        len: usize,
-        inside: &[Node<'_>],
-        duty: Duty,
-    ) -> ControlFlow<()> {
         let at = self.place_of(inside);
         if S::REPORTS {
             self.report_members(plan, at, len, duty)?;
@@ -278,11 +270,24 @@ impl<S: Sink> Walk<'_, S> {
                 }
                 self.scalar(op, value, *scalar)
             }
-            (Node::Object { len, .. }, Kind::Object(plan)) if op.types.meets(Types::OBJECT) => {
-                self.object(plan, *len, below, duty)
+            // PERF: many containers are short lists of strings, and the way into one costs more than to look at them.
+            (Node::Object { len, .. }, Kind::Object(number)) if op.types.meets(Types::OBJECT) => {
+                if let Some(plan) = self.tables.objects.get(number as usize)
+                    && plan.map
+                    && duty.is_none()
+                    && plan.passes_at_a_look(*len, below)
+                {
+                    return self.pay(*len);
+                }
+                self.object(number, *len, below, duty)
             }
-            (Node::Array { len, .. }, Kind::Array(plan)) if op.types.meets(Types::ARRAY) => {
-                self.array(plan, *len, below, duty)
+            (Node::Array { len, .. }, Kind::Array(number)) if op.types.meets(Types::ARRAY) => {
+                if let Some(plan) = self.tables.arrays.get(number as usize)
+                    && plan.passes_at_a_look(*len, below)
+                {
+                    return self.pay(*len);
+                }
+                self.array(number, *len, below, duty)
             }
             _ if pass.admits(value, duty.duplicates()) => Continue(()),
             _ => self.value(op, value, below, duty),
@@ -324,8 +329,6 @@ impl<S: Sink> Walk<'_, S> {
     }
 
     /// The members of an object without known names; gives the depth back.
-    ///
-    /// PERF: strings that pass at a look need no stack; everything else is given on.
     #[inline(never)]
     fn visit_map(
         &mut self,
@@ -334,26 +337,9 @@ impl<S: Sink> Walk<'_, S> {
         inside: &[Node<'_>],
         duty: Duty,
     ) -> ControlFlow<()> {
-        let mut rest = inside;
-        while let [_, value, tail @ ..] = rest {
-            if !plan.others_pass.admits_text(value) {
-                return self.visit_values(plan, len, inside, duty);
-            }
-            rest = tail;
+        if !plan.counts.admits(len) {
+            return self.fail(OpIndex::NONE, 0, Reason::TooFew);
         }
-        self.depth += 1;
-        if duty.duplicates() { self.unique_names(inside, len) } else { Continue(()) }
-    }
-
-    /// As [`Self::visit_map`], for values of any kind.
-    #[inline(never)]
-    fn visit_values(
-        &mut self,
-        plan: &ObjectPlan,
-        len: usize,
-        inside: &[Node<'_>],
-        duty: Duty,
-    ) -> ControlFlow<()> {
         let mut rest = inside;
         while let [_, value, tail @ ..] = rest {
             if plan.others_pass.admits_text(value) {
