@@ -229,8 +229,9 @@ impl Shard {
 
 /// Shard and tag. Identities are parts of SHA-256, so any of their bits will do.
 fn parts(identity: Identity) -> (usize, [u16; 3]) {
-    let [shard, _, a, b, c, d, e, f, ..] = identity;
-    (usize::from(shard), [u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]), u16::from_le_bytes([e, f])])
+    let [shard, _, tag @ .., _, _, _, _, _, _, _, _] = identity;
+    let [first, second, third] = *tag.as_chunks().0 else { unreachable!("six bytes are three pairs") };
+    (usize::from(shard), [first, second, third].map(u16::from_le_bytes))
 }
 
 #[cfg(test)]

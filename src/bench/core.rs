@@ -304,3 +304,30 @@ impl Watch for Laps {
         self.since = now;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::SEED;
+    use super::*;
+    use crate::outline::Outlines;
+
+    #[test]
+    fn outlines_come_back_in_all_corpora_but_that_of_strangers() {
+        let start = Timestamp::from_rfc3339("2026-03-03T12:00:00Z").unwrap();
+        for Corpus { name, records } in corpora(SEED, &Secrets::of(SEED), start).unwrap() {
+            let (mut parser, mut outlines) = (Parser::new(64), Outlines::default());
+            let mut recognised = |record: &Vec<u8>| {
+                parser.parse(record, |tape| outlines.recall(tape.unwrap()).outline().is_some())
+            };
+            let passes: Vec<_> = (0..8)
+                .map(|_| {
+                    let known = records.iter().filter(|record| recognised(record)).count();
+                    known as f64 / records.len() as f64
+                })
+                .collect();
+            eprintln!("{name}: {passes:?}");
+            let share = passes.last().copied().unwrap_or_default();
+            assert_eq!(share > 0.9, name != "strange", "{name}: {passes:?}");
+        }
+    }
+}
