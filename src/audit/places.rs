@@ -229,8 +229,8 @@ impl Shard {
 
 /// Shard and tag. Identities are parts of SHA-256, so any of their bits will do.
 fn parts(identity: Identity) -> (usize, [u16; 3]) {
-    let [shard, _, a, b, c, d, e, f, ..] = identity;
-    (usize::from(shard), [u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]), u16::from_le_bytes([e, f])])
+    let word = identity.first_chunk().map_or(0, |head| u64::from_le_bytes(*head));
+    (usize::from(word as u8), [(word >> 16) as u16, (word >> 32) as u16, (word >> 48) as u16])
 }
 
 #[cfg(test)]

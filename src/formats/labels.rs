@@ -268,15 +268,25 @@ impl Seeded {
 const WORDS_BYTES: usize = 16;
 
 /// The bytes of a name of each length among sixteen.
-const MASKS: [u128; WORDS_BYTES + 1] = {
-    let mut masks = [0; WORDS_BYTES + 1];
-    let mut len = 1;
-    while len <= WORDS_BYTES {
-        masks[len] = masks[len - 1] << 8 | 0xFF;
-        len += 1;
-    }
-    masks
-};
+const MASKS: [u128; WORDS_BYTES + 1] = [
+    0,
+    u128::MAX >> 120,
+    u128::MAX >> 112,
+    u128::MAX >> 104,
+    u128::MAX >> 96,
+    u128::MAX >> 88,
+    u128::MAX >> 80,
+    u128::MAX >> 72,
+    u128::MAX >> 64,
+    u128::MAX >> 56,
+    u128::MAX >> 48,
+    u128::MAX >> 40,
+    u128::MAX >> 32,
+    u128::MAX >> 24,
+    u128::MAX >> 16,
+    u128::MAX >> 8,
+    u128::MAX,
+];
 
 /// The words of a name that stands in the payload as it is; `None` if it is too long, too close to the end, or escaped.
 /// `is_plain` says that nothing in the payload is.
