@@ -49,7 +49,7 @@ use crate::state::{Mode, Settings};
 const BLOCK_BYTES_MIN: u32 = 512 * 1024;
 /// LIMIT: bytes between reader and tallies, for each worker and once more. A filter needs room for as long as a commit
 /// takes; an audit has none, and what waits for a thread should still be in a cache when its turn comes.
-const INFLIGHT_BYTES_PER_WORKER: u64 = 4 * 1024 * 1024;
+const INFLIGHT_BYTES_PER_WORKER: u64 = 2 * 1024 * 1024;
 
 /// A configuration as an audit runs by it: larger blocks, and fewer of them under way.
 #[must_use]

@@ -229,9 +229,8 @@ impl Shard {
 
 /// Shard and tag. Identities are parts of SHA-256, so any of their bits will do.
 fn parts(identity: Identity) -> (usize, [u16; 3]) {
-    let [shard, _, tag @ .., _, _, _, _, _, _, _, _] = identity;
-    let [first, second, third] = *tag.as_chunks().0 else { unreachable!("six bytes are three pairs") };
-    (usize::from(shard), [first, second, third].map(u16::from_le_bytes))
+    let word = identity.first_chunk().map_or(0, |head| u64::from_le_bytes(*head));
+    (usize::from(word as u8), [(word >> 16) as u16, (word >> 32) as u16, (word >> 48) as u16])
 }
 
 #[cfg(test)]
