@@ -10,13 +10,14 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
+use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication, TopicResult};
 use rdkafka::client::DefaultClientContext;
 use rdkafka::config::ClientConfig;
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::error::KafkaError;
 use rdkafka::message::{Header, Headers as _, Message as _, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _};
+use rdkafka::types::RDKafkaErrorCode;
 use rdkafka::{Offset, TopicPartitionList};
 use tollgate::load::Stream;
 use tollgate::verdict::Reason;
@@ -80,9 +81,7 @@ impl Topics {
         let topic =
             |name| NewTopic::new(name, PARTITIONS, TopicReplication::Fixed(1)).set("retention.ms", "-1");
         let new: Vec<_> = names.iter().map(|name| topic(name)).collect();
-        for created in block_on(admin.create_topics(&new, &AdminOptions::new())).unwrap() {
-            created.unwrap();
-        }
+        create_topics(&admin, &new);
         // A filter that starts before every topic can be seen would rightly end.
         for name in &names {
             topics.count(name);
@@ -274,6 +273,28 @@ pub(crate) fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
         assert!(started.elapsed() < WAIT * 6, "waited too long for {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// Makes topics. A broker that has just started, or is busy, refuses for a while: it knows of too few brokers, or takes its time.
+pub(crate) fn create_topics(admin: &AdminClient<DefaultClientContext>, new: &[NewTopic<'_>]) {
+    let mut last = String::new();
+    let started = Instant::now();
+    while started.elapsed() < WAIT * 3 {
+        match block_on(admin.create_topics(new, &AdminOptions::new())) {
+            Ok(made) => {
+                let is_there = |made: &TopicResult| {
+                    matches!(made, Ok(_) | Err((_, RDKafkaErrorCode::TopicAlreadyExists)))
+                };
+                if made.iter().all(is_there) {
+                    return;
+                }
+                last = format!("{made:?}");
+            }
+            Err(error) => last = error.to_string(),
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    panic!("topics cannot be made: {last}");
 }
 
 /// The one future of these tests; another thread of librdkafka completes it.

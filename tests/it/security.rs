@@ -5,13 +5,13 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use base64::Engine as _;
-use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
+use rdkafka::admin::{AdminClient, NewTopic, TopicReplication};
 use rdkafka::client::DefaultClientContext;
 use rdkafka::config::ClientConfig;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _};
 
 use crate::cli::{TempDir, tollgate};
-use crate::kafka::block_on;
+use crate::kafka::create_topics;
 
 const WAIT: Duration = Duration::from_secs(20);
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/kafka");
@@ -95,9 +95,7 @@ impl Secure {
             filtered.iter().chain(&["open-2"]).map(ToString::to_string).chain(outputs).collect();
         let new = names.iter().map(|name| NewTopic::new(name, 2, TopicReplication::Fixed(1)));
         let new: Vec<_> = new.chain([NewTopic::new("kept", 1, TopicReplication::Fixed(1))]).collect();
-        for made in block_on(admin.create_topics(&new, &AdminOptions::new())).unwrap() {
-            made.unwrap();
-        }
+        create_topics(&admin, &new);
         let producer: BaseProducer = self.client().create().unwrap();
         for number in 0..100 {
             let payload = format!("{{\"number\":{number}}}");

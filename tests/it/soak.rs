@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
+use rdkafka::admin::{AdminClient, NewTopic, TopicReplication};
 use rdkafka::client::DefaultClientContext;
 use rdkafka::config::ClientConfig;
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
@@ -24,7 +24,7 @@ use rdkafka::{Offset, TopicPartitionList};
 use tollgate::load::Random;
 
 use crate::cli::{TempDir, tollgate};
-use crate::kafka::block_on;
+use crate::kafka::create_topics;
 use crate::pipeline::wait_until_caught;
 
 const PARTITIONS: i32 = 8;
@@ -126,9 +126,7 @@ impl Cluster {
         let names = [INPUT.to_owned(), format!("{INPUT}.accepted"), format!("{INPUT}.rejected")];
         let new: Vec<_> =
             names.iter().map(|name| NewTopic::new(name, PARTITIONS, TopicReplication::Fixed(-1))).collect();
-        for created in block_on(admin.create_topics(&new, &AdminOptions::new())).unwrap() {
-            created.unwrap();
-        }
+        create_topics(&admin, &new);
     }
 
     /// Writes all records, one partition after the other in small steps, as fast as `pace` allows.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
+use rdkafka::admin::{AdminClient, NewTopic, TopicReplication};
 use rdkafka::client::DefaultClientContext;
 use rdkafka::config::ClientConfig;
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
@@ -13,7 +13,7 @@ use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _};
 use rdkafka::{Offset, TopicPartitionList};
 
 use crate::cli::{TempDir, tollgate};
-use crate::kafka::{block_on, brokers};
+use crate::kafka::{brokers, create_topics};
 
 const WAIT: Duration = Duration::from_secs(20);
 const PARTITIONS: i32 = 3;
@@ -31,7 +31,7 @@ fn make(brokers: &str, topics: &[(&str, &[(&str, &str)])]) {
         for (key, value) in *settings {
             new = new.set(key, value);
         }
-        block_on(admin.create_topics([&new], &AdminOptions::new())).unwrap().pop().unwrap().unwrap();
+        create_topics(&admin, &[new]);
     }
 }
 
