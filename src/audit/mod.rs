@@ -46,7 +46,7 @@ use crate::state::{Mode, Settings};
 /// fewer threads to wake.
 ///
 /// PERF: blocks of 64 KiB, 256 KiB and 1 MiB took 2.33, 2.15 and 2.09 CPU seconds for 100,000 records (medians, on a busy
-/// machine); 1 MiB held 12 MB more than this, of the little that an audit has left.
+/// machine); larger ones take memory, of which an audit has little left.
 const BLOCK_BYTES_MIN: u32 = 512 * 1024;
 /// LIMIT: bytes between reader and tallies, for each worker and once more. A filter needs room for as long as a commit
 /// takes; an audit has none, and what waits for a thread should still be in a cache when its turn comes.
