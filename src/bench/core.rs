@@ -325,7 +325,6 @@ mod tests {
                     known as f64 / records.len() as f64
                 })
                 .collect();
-            eprintln!("{name}: {passes:?}");
             let share = passes.last().copied().unwrap_or_default();
             assert_eq!(share > 0.9, name != "strange", "{name}: {passes:?}");
         }
