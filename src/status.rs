@@ -4,7 +4,7 @@
 //! leaf of plain values: it must not call Kafka itself, but for the look-up of a partition's end that it is given.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -79,6 +79,8 @@ pub struct Status {
     pub commit_failures: AtomicU64,
     /// Producers that took the place of a broken one.
     pub rebuilds: AtomicU64,
+    /// Consumers that took the place of a failed one.
+    pub rejoins: AtomicU64,
     /// Partitions that make no progress while their lag grows, at this moment.
     pub partitions_stuck: AtomicU64,
     /// Records of the journal that were read back.
@@ -86,6 +88,8 @@ pub struct Status {
     /// How long the last restore took.
     pub journal_restore_ms: AtomicU64,
     end_of: OnceLock<Box<EndOf>>,
+    /// Ends that were asked for so far.
+    asked: AtomicUsize,
 }
 
 impl Status {
@@ -112,6 +116,11 @@ impl Status {
         for (topic, partition) in partitions {
             known.remove(&(topic.to_owned(), partition));
         }
+    }
+
+    /// The group was left, and is joined anew.
+    pub fn left(&self) {
+        self.joined.store(false, Ordering::Release);
     }
 
     /// Others moved a partition on: it goes on there once it is restored again.
@@ -156,11 +165,14 @@ impl Status {
         known.into_iter().map(with_end).collect()
     }
 
-    /// Asks the brokers for the ends of at most `most` partitions: while reading is stuck, no fetch tells them.
+    /// Asks the brokers for the ends of at most `most` partitions, all of them in turn: while reading is stuck, no fetch tells
+    /// them.
     pub fn ask_ends(&self, most: usize, wait: Duration) {
         let Some(end_of) = self.end_of.get() else { return };
-        let keys: Vec<_> = self.lock().keys().take(most).cloned().collect();
-        for (topic, partition) in keys {
+        let keys: Vec<_> = self.lock().keys().cloned().collect();
+        let most = most.min(keys.len());
+        let from = self.asked.fetch_add(most, Ordering::Relaxed) % keys.len().max(1);
+        for (topic, partition) in keys.into_iter().cycle().skip(from).take(most) {
             if let Some(end) = end_of(&topic, partition, Some(wait)) {
                 self.update(&topic, partition, |status| status.end = Some(end));
             }
@@ -233,6 +245,21 @@ mod tests {
         status.revoked(false, [("in", 0), ("in", 1)]);
         assert!(status.is_ready(), "a member without partitions waits for nothing");
         assert!(status.partitions().is_empty(), "series of revoked partitions disappear");
+        status.left();
+        assert!(!status.is_ready(), "not a member at all");
+    }
+
+    #[test]
+    fn ends_are_asked_for_in_turn() {
+        let status = Status::default();
+        status.set_end_of(Box::new(|_, partition, wait| wait.map(|_| i64::from(partition) + 100)));
+        status.ask_ends(2, Duration::ZERO);
+        status.assigned(PartitionState::Reading, (0..5).map(|partition| ("in", partition, 0)));
+        let known = || status.partitions().iter().filter(|(.., at)| at.end.is_some()).count();
+        for expected in [2, 4, 5] {
+            status.ask_ends(2, Duration::ZERO);
+            assert_eq!(known(), expected);
+        }
     }
 
     #[test]

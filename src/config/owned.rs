@@ -14,6 +14,10 @@ pub const OWNED: &[(&str, &str)] = &[
     ("isolation.level", "only committed records are read"),
     ("enable.partition.eof", "its events move the position in this librdkafka"),
     ("transactional.id", "derived from `instance`"),
+    (
+        "transaction.timeout.ms",
+        "always 15000: what was open for longer was ended by the brokers, not by a namesake",
+    ),
     ("enable.idempotence", "always on"),
     ("acks", "always all"),
     ("request.required.acks", "always all"),

@@ -112,7 +112,8 @@ const REJECT: &[&str] = &[
     "_VALUE_SERIALIZATION",
 ];
 
-/// The client has come to its end, or records of it were given up: a new one goes on from the committed offsets.
+/// The client has come to its end, or records of it were given up: a new one goes on from the committed offsets. A member
+/// whose name was given away first asks whether a namesake lives (`pipeline/kafka_ends/renewal.rs`).
 const REBUILD: &[&str] = &[
     "_DESTROY",
     "_MSG_TIMED_OUT",
@@ -128,6 +129,7 @@ const REBUILD: &[&str] = &[
     "INVALID_PRODUCER_ID_MAPPING",
     "TRANSACTION_COORDINATOR_FENCED",
     "UNKNOWN_PRODUCER_ID",
+    "FENCED_INSTANCE_ID",
 ];
 
 /// Rights, configuration, versions, fencing by a namesake, data that is gone or unreadable: a person has to look.
@@ -197,7 +199,6 @@ const STOP: &[&str] = &[
     "TOPIC_DELETION_DISABLED",
     "UNSUPPORTED_COMPRESSION_TYPE",
     "GROUP_MAX_SIZE_REACHED",
-    "FENCED_INSTANCE_ID",
     "GROUP_SUBSCRIBED_TO_TOPIC",
     "PRODUCER_FENCED",
     "RESOURCE_NOT_FOUND",

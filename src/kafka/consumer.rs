@@ -3,11 +3,10 @@
 //! One thread reads. Partitions come and go inside [`Consumer::read`], where the [`Listener`] is told; commits may come
 //! from other threads through a [`Committer`]. Nothing is ever committed, skipped or reset by itself.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use super::committer::{Cluster, Committer};
-use super::faults::KafkaError;
+use super::committer::{Cluster, Committer, Line};
+use super::faults::{Code, KafkaError};
 use super::group::{Group, Listener};
 use super::positions::{Owned, PartitionBatch, Positions, TopicIndex};
 use super::raw;
@@ -24,6 +23,8 @@ pub struct Consumer {
     group: Group,
     /// Messages between librdkafka and their batches; empty between calls.
     scratch: Vec<Message>,
+    /// Clients that were given up, and could not end since their messages were held.
+    left: Vec<raw::consumer::Consumer>,
 }
 
 impl Consumer {
@@ -61,13 +62,13 @@ impl Consumer {
             start: settings.start,
             assign_wait: settings.assign_wait,
             positions: Positions::new(&settings.topics),
-            handle: Arc::downgrade(raw.handle()?),
+            line: Line::to(raw.handle()?),
             listener,
             failure: None,
             failed: None,
             events: 0,
         };
-        Ok(Self { raw, group, scratch: Vec::new() })
+        Ok(Self { raw, group, scratch: Vec::new(), left: Vec::new() })
     }
 
     /// Waits at most `wait` for a first record, then takes what is there, and appends it to `into` as batches of one
@@ -202,19 +203,19 @@ impl Consumer {
     /// For commits, from any thread.
     #[must_use]
     pub fn committer(&self) -> Committer {
-        Committer { handle: self.group.handle.clone() }
+        Committer { line: self.group.line.clone() }
     }
 
     /// For questions to the cluster, from any thread.
     #[must_use]
     pub fn cluster(&self) -> Cluster {
-        Cluster { handle: self.group.handle.clone() }
+        Cluster { line: self.group.line.clone() }
     }
 
     /// Messages that were read and not yet dropped.
     #[must_use]
     pub fn held(&self) -> u64 {
-        self.group.handle.upgrade().map_or(0, |handle| handle.context().held.count())
+        self.group.line.reach().map_or(0, |handle| handle.context().held.count())
     }
 
     /// Error events that came in place of records so far.
@@ -226,17 +227,45 @@ impl Consumer {
     /// librdkafka's newest statistics as JSON, if they are on and new ones came.
     #[must_use]
     pub fn statistics(&self) -> Option<String> {
-        self.group.handle.upgrade().and_then(|handle| handle.context().take_statistics())
+        self.group.line.reach().and_then(|handle| handle.context().take_statistics())
+    }
+
+    /// What was said when the group gave our name to another member, if it did.
+    #[must_use]
+    pub fn fenced(&self) -> Option<String> {
+        let fatal = self.group.line.reach().and_then(|handle| handle.look_for_fatal());
+        fatal.filter(|fault| fault.code == Code::FENCED_INSTANCE_ID).map(|fault| fault.code.text())
+    }
+
+    /// Gives up what is ours, and ends a client that has failed; waits for that at most until `deadline`. If messages of
+    /// it are still held then, it ends by itself with the last of them.
+    pub fn give_up(&mut self, deadline: Duration) {
+        let lost = self.group.line.reach().is_none_or(|handle| handle.look_for_fatal().is_some());
+        self.group.give_up(lost);
+        self.scratch.clear();
+        self.raw.leave();
+        if let Err(error) = self.raw.wait_gone(deadline) {
+            tracing::info!(target: "tollgate::kafka", "{error}; it ends when they are given back");
+        }
+    }
+
+    /// Joins the group anew, with a new client in the place of one that was given up. Epochs go on, so that what the old
+    /// one read can be told; committers lead to the new one.
+    pub fn rejoin(&mut self, mut settings: ConsumerSettings) -> Result<(), KafkaError> {
+        let raw = raw::consumer::Consumer::new(settings.conf()?, settings.client.tokens.take())?;
+        self.group.begin_anew(raw.handle()?);
+        self.left.retain(|left| left.wait_gone(Duration::ZERO).is_err());
+        self.left.push(std::mem::replace(&mut self.raw, raw));
+        self.raw.subscribe(&settings.topics)
     }
 
     /// Leaves the group and ends the client. All its messages must be dropped before, or it can't end: then this
     /// fails at the deadline, and a thread stays behind until they are.
     pub fn close(mut self, deadline: Duration) -> Result<(), KafkaError> {
-        let owned = self.owned();
-        if !owned.is_empty() {
-            self.group.listener.revoked(&owned, false);
-        }
+        self.group.give_up(false);
         self.scratch.clear();
-        self.raw.close(deadline)
+        self.raw.leave();
+        self.left.push(self.raw);
+        self.left.iter().try_for_each(|left| left.wait_gone(deadline))
     }
 }

@@ -47,12 +47,16 @@ impl Code {
     pub const PURGED_QUEUE: Self = Self(Known::RD_KAFKA_RESP_ERR__PURGE_QUEUE as i32);
     /// Purged while a request with it was under way; it may have been written.
     pub const PURGED_IN_FLIGHT: Self = Self(Known::RD_KAFKA_RESP_ERR__PURGE_INFLIGHT as i32);
+    /// The topic has no such partition, as far as the client knows.
+    pub const UNKNOWN_PARTITION: Self = Self(Known::RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION as i32);
     /// The end of a partition was reached.
     pub(in crate::kafka) const PARTITION_EOF: Self = Self(Known::RD_KAFKA_RESP_ERR__PARTITION_EOF as i32);
     pub(in crate::kafka) const FENCED: Self = Self(Known::RD_KAFKA_RESP_ERR__FENCED as i32);
     pub(in crate::kafka) const PRODUCER_FENCED: Self = Self(Known::RD_KAFKA_RESP_ERR_PRODUCER_FENCED as i32);
     pub(in crate::kafka) const INVALID_PRODUCER_EPOCH: Self =
         Self(Known::RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH as i32);
+    pub(in crate::kafka) const FENCED_INSTANCE_ID: Self =
+        Self(Known::RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID as i32);
     pub(in crate::kafka) const NO_OFFSET: Self = Self(Known::RD_KAFKA_RESP_ERR__NO_OFFSET as i32);
     pub(in crate::kafka) const UNKNOWN_TOPIC: Self =
         Self(Known::RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART as i32);
@@ -338,6 +342,18 @@ impl KafkaError {
         Fault { text, ..Fault::new("reject a record", code) }
             .at("input", Some(partition), Some(offset))
             .into()
+    }
+
+    /// A journal does not take our records, and never will.
+    #[must_use]
+    pub fn journal_refused(topic: &str, partition: i32, code: Code) -> Self {
+        let text = format!(
+            "{} ({}); a journal needs `max.message.bytes` of 1000000 or more, and `cleanup.policy=delete`",
+            code.text(),
+            code.name()
+        );
+        let fault = Fault { text, ..Fault::new("write to the journal", Code::INVALID_ARGUMENT) };
+        fault.at(topic, Some(partition), None).into()
     }
 
     /// The same error, as one after which the transaction can only be aborted, unless it says more than that.

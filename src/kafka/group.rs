@@ -3,9 +3,10 @@
 //! It decides what happens on a rebalance, inside the poll, and keeps the rule that librdkafka's position is corrected
 //! by a seek to our own after every event. It never polls and never commits by itself.
 
-use std::sync::Weak;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::committer::Line;
 use super::faults::{Class, Fault, KafkaError};
 use super::positions::{Owned, Positions, TopicIndex};
 use super::raw::handle::Handle;
@@ -44,7 +45,7 @@ pub(super) struct Group {
     pub(super) start: Bound,
     pub(super) assign_wait: Duration,
     pub(super) positions: Positions,
-    pub(super) handle: Weak<Handle>,
+    pub(super) line: Line,
     pub(super) listener: Box<dyn Listener>,
     /// The first error after which reading makes no sense, until it was returned.
     pub(super) failure: Option<KafkaError>,
@@ -63,10 +64,28 @@ impl Group {
         if let Some((first, class)) = &self.failed {
             return Err(KafkaError::Failed { first: first.clone(), class: *class });
         }
-        let handle = self.handle.upgrade().ok_or(KafkaError::Closed)?;
+        let handle = self.line.reach().ok_or(KafkaError::Closed)?;
         match handle.fatal() {
             Some(fatal) => Err(fatal.into()),
             None => Ok(()),
+        }
+    }
+
+    /// A new client takes the place of the one that failed.
+    pub(super) fn begin_anew(&mut self, handle: &Arc<Handle>) {
+        self.line.lead_to(handle);
+        self.failure = None;
+        self.failed = None;
+    }
+
+    /// Everything that is ours is given up. Where `lost`, others may have it already.
+    pub(super) fn give_up(&mut self, lost: bool) {
+        let owned = self.positions.owned();
+        if !owned.is_empty() {
+            self.listener.revoked(&owned, lost);
+        }
+        for at in &owned {
+            self.positions.release(&at.name, at.partition);
         }
     }
 
@@ -101,7 +120,7 @@ impl Group {
         if due.is_empty() {
             return;
         }
-        let Some(handle) = self.handle.upgrade() else { return };
+        let Some(handle) = self.line.reach() else { return };
         for (at, code) in handle.seek(&due, SEEK_WAIT) {
             if code.is_none() {
                 self.positions.seek_done(&at.topic, at.partition);
@@ -124,7 +143,7 @@ impl Group {
 
     /// Where to read each partition from: its committed offset, else by `start`.
     fn starts(&self, partitions: &mut [PartitionOffset]) -> Result<(), KafkaError> {
-        let handle = self.handle.upgrade().ok_or(KafkaError::Closed)?;
+        let handle = self.line.reach().ok_or(KafkaError::Closed)?;
         let deadline = Instant::now() + self.assign_wait;
         let committed = patiently(deadline, |wait| handle.committed(partitions, wait))?;
         let mut without = Vec::new();

@@ -3,10 +3,9 @@
 //! One thread writes. A record that can't be queued comes back to the caller; one that was queued is reported exactly
 //! once, with the tag it was given. What to do about a failed report is the caller's decision, never this module's.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use super::committer::Cluster;
+use super::committer::{Cluster, Line};
 use super::faults::{Fault, KafkaError};
 use super::raw;
 use super::raw::in_flight::Delivery;
@@ -92,7 +91,7 @@ impl Producer {
 
     /// For questions to the cluster, from any thread.
     pub fn cluster(&self) -> Result<Cluster, KafkaError> {
-        Ok(Cluster { handle: Arc::downgrade(self.raw.handle()?) })
+        Ok(Cluster { line: Line::to(self.raw.handle()?) })
     }
 
     /// librdkafka's newest statistics as JSON, if they are on and new ones came.

@@ -131,6 +131,8 @@ impl ProducerSettings {
         }
         self.client.apply(&mut conf)?;
         apply(&mut conf, &[("enable.idempotence", "true"), ("acks", "all")])?;
+        #[cfg(test)]
+        self.client.forced.iter().try_for_each(|(key, value)| conf.set(key, value))?;
         Ok(conf)
     }
 }

@@ -167,6 +167,7 @@ impl<'a> Moment<'a> {
             | Id::Transactions
             | Id::CommitFailures
             | Id::ProducerRebuilds
+            | Id::ConsumerRebuilds
             | Id::PartitionsStuck
             | Id::JournalRestored
             | Id::JournalRestoreSeconds => self.kafka(id),
@@ -249,6 +250,7 @@ impl<'a> Moment<'a> {
             ]),
             Id::CommitFailures => one(&status.commit_failures),
             Id::ProducerRebuilds => one(&status.rebuilds),
+            Id::ConsumerRebuilds => one(&status.rejoins),
             Id::PartitionsStuck => one(&status.partitions_stuck),
             Id::JournalRestored => one(&status.journal_restored),
             Id::JournalRestoreSeconds => single(Value::Real(load(&status.journal_restore_ms) as f64 / 1e3)),

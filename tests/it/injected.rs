@@ -6,6 +6,7 @@
 #![expect(clippy::print_stdout, reason = "which error was not survived")]
 
 use std::collections::BTreeSet;
+use std::process::Stdio;
 use std::time::Duration;
 
 use rdkafka::config::ClientConfig;
@@ -16,7 +17,7 @@ use rdkafka::producer::{BaseProducer, BaseRecord, DefaultProducerContext, Produc
 use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
 use rdkafka::{Offset, TopicPartitionList};
 
-use crate::cli::TempDir;
+use crate::cli::{TempDir, tollgate};
 use crate::kafka::{Filter, WAIT, wait_for};
 
 const SCHEMA: &str = r#"{"type":"object","required":["id"],"properties":{"id":{"type":"integer"}}}"#;
@@ -181,6 +182,64 @@ fn a_producer_that_is_fenced_ends_the_filter() {
         .request_errors(RDKafkaApiKey::EndTxn, &[RDKafkaRespErr::RD_KAFKA_RESP_ERR_PRODUCER_FENCED]);
     mocked.send(100..200);
     assert_eq!(filter.0.wait().unwrap().code(), Some(3));
+}
+
+/// Starts a filter whose log can be read.
+fn start_logged(mocked: &Mocked, delivery: &str) -> (Filter, std::path::PathBuf) {
+    let log = mocked.dir.path().join("log");
+    let mut run = tollgate();
+    run.args(["run", "--config", &mocked.config(delivery)]);
+    run.stdout(Stdio::null()).stderr(std::fs::File::create(&log).unwrap());
+    (Filter(run.spawn().unwrap()), log)
+}
+
+/// A broker that restarts can lose its answer to a member, who then counts as fenced although nobody has its name.
+#[test]
+fn a_member_that_is_fenced_once_goes_on_and_one_that_is_fenced_again_ends() {
+    const FENCED: RDKafkaRespErr = RDKafkaRespErr::RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID;
+    for delivery in ["exactly_once", "at_least_once"] {
+        let mocked = Mocked::new(&format!("injected-member-{delivery}"));
+        let (mut filter, log) = start_logged(&mocked, delivery);
+        let said = || std::fs::read_to_string(&log).unwrap();
+        mocked.send(0..100);
+        wait_for("the first records", || mocked.has(100));
+        filter.signal("-STOP");
+        mocked.send(100..200);
+        mocked.cluster.request_errors(RDKafkaApiKey::Heartbeat, &[FENCED]);
+        filter.signal("-CONT");
+        wait_for("the new member", || {
+            assert_eq!(filter.0.try_wait().unwrap(), None, "{delivery}: {}", said());
+            said().contains("the consumer is made anew")
+        });
+        mocked.send(200..300);
+        wait_for("the records of the new member", || mocked.has(300));
+        // The mock keeps no offsets of transactions, so the new member begins at the beginning.
+        let copies = mocked.read("in.rejected");
+        assert!(delivery == "exactly_once" || copies.is_empty(), "{delivery}: {copies:?} are no copies");
+
+        mocked.cluster.request_errors(RDKafkaApiKey::Heartbeat, &[FENCED]);
+        let ended = filter.0.wait().unwrap().code();
+        assert_eq!(ended, Some(3), "{delivery}: {}", said());
+        assert!(said().contains("`kafka.instance`"), "{delivery}: {}", said());
+    }
+}
+
+/// The brokers cannot say where a partition begins, for longer than one assignment waits for that.
+#[test]
+fn an_assignment_that_meets_no_broker_only_holds_things_up() {
+    let mocked = Mocked::new("injected-assignment");
+    mocked.send(0..100);
+    let error = RDKafkaRespErr::RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE;
+    mocked.cluster.request_errors(RDKafkaApiKey::OffsetFetch, &vec![error; 10_000]);
+    let (mut filter, log) = start_logged(&mocked, "exactly_once");
+    let said = || std::fs::read_to_string(&log).unwrap();
+    wait_for("a new member", || {
+        assert_eq!(filter.0.try_wait().unwrap(), None, "{}", said());
+        said().contains("the consumer is made anew")
+    });
+    mocked.cluster.clear_request_errors(RDKafkaApiKey::OffsetFetch);
+    wait_for("the records", || mocked.has(100));
+    filter.stop();
 }
 
 /// What only a person can change ends the run: it neither goes on without the records nor tries for ever.

@@ -1,5 +1,5 @@
-//! What survives: duplicates over restarts and rebalances, lost journals, offsets that a tool moved, namesakes, records that
-//! an output refuses. On a real Apache Kafka; see `kafka.rs`.
+//! What survives: duplicates over restarts and rebalances, lost journals, offsets that a tool moved, records that an output
+//! refuses. On a real Apache Kafka; see `kafka.rs`.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -48,6 +48,17 @@ impl Orders {
 
     /// Sends envelopes with these ids, each to the partition of its id; `pad` makes them long.
     pub(crate) fn send(&self, ids: impl IntoIterator<Item = u64>, pad: usize, time_ms: Option<i64>) {
+        self.send_to(None, ids, pad, time_ms);
+    }
+
+    /// The same, all to one partition.
+    pub(crate) fn send_to(
+        &self,
+        partition: Option<i32>,
+        ids: impl IntoIterator<Item = u64>,
+        pad: usize,
+        time_ms: Option<i64>,
+    ) {
         let producer: BaseProducer = (self.topics.client())
             .set("message.max.bytes", "4000000")
             .set("enable.idempotence", "true")
@@ -56,7 +67,7 @@ impl Orders {
         for id in ids {
             let number = self.sent.replace(self.sent.get() + 1).to_string();
             let payload = format!("{{\"id\":{id},\"pad\":\"{:x>pad$}\"}}", "");
-            let partition = (id % PARTITIONS as u64) as i32;
+            let partition = partition.unwrap_or((id % PARTITIONS as u64) as i32);
             let headers = OwnedHeaders::new().insert(Header { key: "number", value: Some(&number) });
             let mut record = BaseRecord::<(), _>::to(&self.topics.input).payload(&payload).headers(headers);
             record.timestamp = time_ms;
@@ -90,7 +101,7 @@ impl Orders {
         wait_for("the records to be committed", || self.topics.committed() >= records);
     }
 
-    fn journal(&self) -> String {
+    pub(crate) fn journal(&self) -> String {
         format!("{}.{}.journal", self.topics.input, self.topics.group())
     }
 }
@@ -193,30 +204,6 @@ fn offsets_that_a_tool_moved_are_followed() {
     expected.sort_unstable();
     assert_eq!(accepted, expected);
     assert_eq!(rejected, duplicates(400..440));
-}
-
-#[test]
-fn of_two_processes_with_one_name_the_older_ends() {
-    let Some(brokers) = brokers() else { return };
-    let orders = Orders::create(brokers, "namesake");
-    orders.send(0..100, 0, None);
-    let config = orders.config("one", "");
-    let older = tollgate()
-        .args(["run", "--config", &config])
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    orders.wait_committed(100);
-    let newer = Filter::start(&config);
-    orders.send(100..200, 0, None);
-    let output = older.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(said.contains("kafka.instance") || said.contains("instance"), "{said}");
-    orders.wait_committed(200);
-    newer.stop();
-    assert_eq!(orders.outcome().0, (0..200).collect::<Vec<_>>());
 }
 
 #[test]

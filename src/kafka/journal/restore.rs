@@ -156,7 +156,9 @@ impl Restore<'_> {
             let (body, parts) = (Vec::new(), None);
             readings.push(Reading { plan, last, index, records: 0, body, parts, parts_from: from, is_done });
         }
-        consumer.close(CLOSE_WAIT)?;
+        if let Err(error) = consumer.close(CLOSE_WAIT) {
+            tracing::warn!(target: "tollgate::kafka", "{error}");
+        }
         Ok((readings, starts))
     }
 

@@ -100,6 +100,8 @@ pub struct ClusterDescription {
 pub struct GroupDescription {
     /// How many members it has now.
     pub members: usize,
+    /// The names of those that have one.
+    pub instances: Vec<String>,
     /// What this user may do with it.
     pub rights: Option<Rights>,
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::conf::Conf;
 use super::context::{Context, TokenSource, context};
 use super::errors::{check, millis, take};
-use super::handle::{Ending, Handle, Kind, end, end_on_drop};
+use super::handle::{Ending, Handle, Kind, end, end_on_drop, let_go};
 use super::message::Message;
 use super::partitions::{List, PartitionOffset, entries};
 use super::rebalance::{Rebalance, on_rebalance, serve};
@@ -125,6 +125,18 @@ impl Consumer {
     pub(crate) fn close(mut self, deadline: Duration) -> Result<(), KafkaError> {
         let Some(handle) = self.release() else { return Err(KafkaError::Closed) };
         end(handle, &self.ending, deadline)
+    }
+
+    /// Begins to leave the group and to end the client; `wait_gone` tells when that is done.
+    pub(crate) fn leave(&mut self) {
+        if let Some(handle) = self.release() {
+            let_go(handle);
+        }
+    }
+
+    /// Waits until a client that was left, or was never there, is gone.
+    pub(crate) fn wait_gone(&self, deadline: Duration) -> Result<(), KafkaError> {
+        self.ending.wait(deadline)
     }
 
     /// Gives the queue back, which must be before the handle goes.

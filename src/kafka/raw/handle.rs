@@ -95,11 +95,13 @@ impl Handle {
         &self.context
     }
 
-    /// The fatal error, once there was one.
+    /// The fatal error, once it was reported; costs nothing before.
     pub(crate) fn fatal(&self) -> Option<Fault> {
-        if !self.context.is_fatal() {
-            return None;
-        }
+        if self.context.is_fatal() { self.look_for_fatal() } else { None }
+    }
+
+    /// The fatal error, once there was one. A consumer reports its own in place of a record.
+    pub(crate) fn look_for_fatal(&self) -> Option<Fault> {
         let mut text: [c_char; TEXT_BYTES] = [0; TEXT_BYTES];
         // SAFETY: the handle is alive, and the buffer has the size that is passed.
         let code = unsafe { sys::rd_kafka_fatal_error(self.as_ptr(), text.as_mut_ptr(), TEXT_BYTES) };
@@ -128,18 +130,30 @@ impl Drop for Handle {
 ///
 /// After the deadline the helper thread stays behind, blocked until the last message is given back.
 pub(crate) fn end(handle: Arc<Handle>, ending: &Ending, deadline: Duration) -> Result<(), KafkaError> {
+    let_go(handle);
+    ending.wait(deadline)
+}
+
+/// Lets go of `handle` on a helper thread.
+pub(crate) fn let_go(handle: Arc<Handle>) {
     let name = format!("close-{}", handle.kind.name());
     let spawned = std::thread::Builder::new().name(name).spawn(move || drop(handle));
     if spawned.is_err() {
         tracing::warn!(target: "tollgate::kafka", "no thread for closing a client; it was closed in place");
     }
-    match ending.gone.recv_timeout(deadline) {
-        Err(RecvTimeoutError::Disconnected) | Ok(()) => Ok(()),
-        Err(RecvTimeoutError::Timeout) => Err(KafkaError::CloseTimeout {
-            kind: ending.kind.name(),
-            held: ending.held.count(),
-            waited: deadline,
-        }),
+}
+
+impl Ending {
+    /// Waits until the client is gone, at most until `deadline`.
+    pub(crate) fn wait(&self, deadline: Duration) -> Result<(), KafkaError> {
+        match self.gone.recv_timeout(deadline) {
+            Err(RecvTimeoutError::Disconnected) | Ok(()) => Ok(()),
+            Err(RecvTimeoutError::Timeout) => Err(KafkaError::CloseTimeout {
+                kind: self.kind.name(),
+                held: self.held.count(),
+                waited: deadline,
+            }),
+        }
     }
 }
 

@@ -138,7 +138,13 @@ impl Handle {
                 let allowed =
                     sys::rd_kafka_ConsumerGroupDescription_authorized_operations(group, &raw mut rights);
                 let members = sys::rd_kafka_ConsumerGroupDescription_member_count(group);
-                let described = GroupDescription { members, rights: Rights::read(allowed, rights) };
+                let instance = |index| {
+                    let member = sys::rd_kafka_ConsumerGroupDescription_member(group, index);
+                    copy(sys::rd_kafka_MemberDescription_group_instance_id(member))
+                };
+                let instances = (0..members).map(instance).filter(|name| !name.is_empty()).collect();
+                let rights = Rights::read(allowed, rights);
+                let described = GroupDescription { members, instances, rights };
                 Some(fault.map_or(Ok(described), Err))
             }
         })?;

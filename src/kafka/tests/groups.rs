@@ -145,6 +145,44 @@ fn dropping_everything_in_any_order_does_not_hang() {
 }
 
 #[test]
+fn a_consumer_that_is_made_anew_goes_on_in_new_epochs_and_its_committer_follows() {
+    let mock = cluster(1, &[("in", 1)]);
+    fill(&mock, "in", 1, 0..100, 20);
+    let (sender, events) = channel();
+    let mut reader =
+        Consumer::subscribe(consumer_settings(&mock, "g", &["in"]), Box::new(Recorder::new(sender))).unwrap();
+    let committer = reader.committer();
+    let mut held = messages(read(&mut reader, 100));
+    committer.commit(&[PartitionOffset::new("in", 0, 60)], SOON).unwrap();
+    held.truncate(1);
+
+    let started = Instant::now();
+    reader.give_up(Duration::from_millis(500));
+    assert!(started.elapsed() < SOON / 2, "a message that is held does not hold up the rest");
+    let told: Vec<_> = events.try_iter().map(|event| (event.partitions.len(), event.revoked)).collect();
+    assert_eq!((told, reader.owned()), (vec![(1, false), (1, true)], vec![]));
+    assert!(matches!(reader.read(1, 1, TICK, &mut Vec::new()), Err(KafkaError::Closed)));
+    assert!(matches!(
+        committer.committed(&[PartitionOffset::new("in", 0, 0)], SOON),
+        Err(KafkaError::Closed)
+    ));
+
+    reader.rejoin(consumer_settings(&mock, "g", &["in"])).unwrap();
+    // The mock waits for the old member until its session is over.
+    let started = Instant::now();
+    let mut batches = Vec::new();
+    while batches.is_empty() && started.elapsed() < 3 * SOON {
+        reader.read(500, 1 << 20, TICK, &mut batches).unwrap();
+    }
+    assert!(batches.iter().all(|batch| batch.epoch == 2), "what the old one read can be told");
+    assert_eq!(messages(batches).iter().map(number).collect::<Vec<_>>(), (60..100).collect::<Vec<_>>());
+    committer.commit(&[PartitionOffset::new("in", 0, 100)], SOON).unwrap();
+    assert_eq!(number(&held[0]), 0, "its memory is still there");
+    drop(held);
+    reader.close(SOON).unwrap();
+}
+
+#[test]
 fn an_empty_subscription_is_refused() {
     let mock = cluster(1, &[]);
     let refused = Consumer::subscribe(consumer_settings(&mock, "g", &[]), Box::new(()));

@@ -10,7 +10,7 @@ fn transactional(mock: &Mock) -> Producer {
     let mut settings = ProducerSettings::new(&mock.bootstrap_servers());
     settings.transactional_id = Some("leaks".to_owned());
     // Under valgrind a transaction takes long.
-    settings.client.pass_through = pairs(&[("transaction.timeout.ms", "60000"), ("linger.ms", "1")]);
+    settings.client.forced = pairs(&[("transaction.timeout.ms", "60000"), ("linger.ms", "1")]);
     let mut producer = Producer::new(settings).unwrap();
     producer.init_transactions(PATIENCE).unwrap();
     producer

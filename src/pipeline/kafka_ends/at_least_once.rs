@@ -18,7 +18,7 @@ use super::super::stop::Stop;
 use super::super::{Receipt, Sink, SinkError};
 use super::outputs::Outputs;
 use super::pace::Pace;
-use super::progress::{Flight, Key, Progress};
+use super::progress::{Ask, Flight, Key, Progress};
 use super::sending::{Put, REPORT_WAIT, Sending, TEND_EVERY, Trouble};
 use super::vitals::Vitals;
 
@@ -103,7 +103,7 @@ impl AtLeastOnce {
     }
 
     /// Commits, and passes the receipts of what was delivered before on.
-    fn commit(&mut self, receipts: &mut Vec<Receipt>) -> Result<(), SinkError> {
+    fn commit(&mut self, receipts: &mut Vec<Receipt>, is_last: bool) -> Result<(), SinkError> {
         self.commit_at = Instant::now() + self.commit_every;
         let before = self.delivered.len();
         match self.progress.commit(None, self.dead) {
@@ -112,8 +112,9 @@ impl AtLeastOnce {
                 receipts.extend(self.delivered.drain(..before));
                 Ok(())
             }
-            // What is delivered stays delivered; the commit is tried again next time.
-            Err(error) if error.class() != Class::Stop => {
+            // What is delivered stays delivered; the commit is tried again next time, by a new consumer if that is what it
+            // takes. At the end nobody makes one.
+            Err(error) if error.class() != Class::Stop && !(is_last && error.class() == Class::Rebuild) => {
                 tracing::warn!("offsets were not committed, trying again: {error}");
                 Ok(())
             }
@@ -136,6 +137,11 @@ impl AtLeastOnce {
                 return Err(KafkaError::stub_refused(key.1, offset).into());
             }
         }
+        self.start_over()
+    }
+
+    /// A new producer, and everything from the committed offsets on again; nothing of what was on its way is held any more.
+    fn start_over(&mut self) -> Result<(), SinkError> {
         Vitals::count(&self.progress.vitals.rebuilds);
         Vitals::count(&self.progress.status.rebuilds);
         self.sending.outputs.renew()?;
@@ -182,10 +188,14 @@ impl Sink for AtLeastOnce {
         if let Some(trouble) = self.sending.take_trouble() {
             return self.recover(trouble);
         }
-        if self.progress.asked().is_some() {
+        if let Some(asked) = self.progress.asked() {
+            if asked == Ask::Abort {
+                // What is acknowledged from here on belongs to others, or is read again: it must not count as seen.
+                self.start_over()?;
+            }
             self.progress.answer();
         }
-        if Instant::now() >= self.commit_at { self.commit(receipts) } else { Ok(()) }
+        if Instant::now() >= self.commit_at { self.commit(receipts, false) } else { Ok(()) }
     }
 
     fn tend_every(&self) -> Duration {
@@ -200,7 +210,7 @@ impl Sink for AtLeastOnce {
             }
         }
         while !stop.is_abandoned() {
-            self.commit(receipts)?;
+            self.commit(receipts, true)?;
             if self.progress.is_committed() {
                 break;
             }

@@ -17,6 +17,7 @@ mod pace;
 mod progress;
 mod range;
 mod rebalance;
+mod renewal;
 mod sending;
 mod sink;
 mod source;
@@ -48,6 +49,7 @@ pub use progress::Flight;
 use progress::Progress;
 pub use range::{RangeConnection, RangeSource};
 use rebalance::{OnRebalance, Restorer};
+use renewal::Renewal;
 pub use sink::KafkaSink;
 use sink::Mode;
 pub use source::KafkaSource;
@@ -141,9 +143,9 @@ pub fn connect(
         is_transactional,
         restorer: restorer.clone(),
     };
-    let settings = ConsumerSettings { instance: Some(instance), ..ConsumerSettings::from_config(config)? };
+    let renewal = Renewal::new(shared, instance, Arc::clone(&progress));
     let bounded = Bounded::look_up(config, &ConsumerSettings::from_config(config)?)?;
-    let consumer = Consumer::subscribe(settings, Box::new(listener))?;
+    let consumer = Consumer::subscribe(renewal.settings()?, Box::new(listener))?;
     progress.set_committer(consumer.committer());
     let cluster = consumer.cluster();
     status.set_end_of(Box::new(move |topic, partition, wait| match wait {
@@ -153,7 +155,7 @@ pub fn connect(
     let names = kafka.topics.iter().map(|topic| kafka.journal_topic(topic)).collect();
     let keeper = if restorer.is_on() { Keeper::start(journals, &progress, names) } else { None };
     let (consumer, vitals) = (Arc::new(Mutex::new(Some(consumer))), Arc::clone(&progress.vitals));
-    let source = KafkaSource::new(Arc::clone(&consumer), restorer.clone(), config, rules, bounded);
+    let source = KafkaSource::new(Arc::clone(&consumer), (restorer.clone(), renewal), config, rules, bounded);
     Ok((source, KafkaSink(mode), Connection { consumer, vitals, keeper, restorer }))
 }
 

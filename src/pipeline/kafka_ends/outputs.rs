@@ -12,7 +12,7 @@ use crate::config::{self, Config, RejectHeaders};
 use crate::credentials::digest::{hex, sha256};
 use crate::judge::Rules;
 use crate::kafka::journal::{self, JournalTopics};
-use crate::kafka::{Cluster, Fault, KafkaError, Message, Producer, Record, TopicHandle};
+use crate::kafka::{Cluster, Code, Fault, KafkaError, Message, Producer, Record, TopicHandle};
 use crate::verdict::Reason;
 
 use super::super::batch::Outcome;
@@ -33,6 +33,8 @@ const CLOSE_WAIT: Duration = Duration::from_secs(10);
 /// How long a journal that was just made may take to be known to the brokers, and how often that is looked at.
 const CREATED_WAIT: Duration = Duration::from_secs(30);
 const CREATED_LOOK: Duration = Duration::from_millis(100);
+/// How long it may take to look whether a journal has grown.
+const GROWN_WAIT: Duration = Duration::from_secs(5);
 
 /// Makes a producer; a new one takes the place of one that is broken.
 pub(super) type Make = Box<dyn Fn() -> Result<Producer, KafkaError> + Send>;
@@ -219,7 +221,19 @@ impl Outputs {
         let Self { producer: Some(producer), by_topic, .. } = self else { return Err(Fault::closed()) };
         let Some(to) = by_topic.get(input).and_then(|output| output.journal.as_ref()) else { return Ok(()) };
         let record = Record { payload: Some(record.clone()), ..Record::default() };
-        producer.produce_bytes(to.topic, Some(partition), &record, tag)
+        match producer.produce_bytes(to.topic, Some(partition), &record, tag) {
+            // The journal has grown with its input since this producer last looked.
+            Err(fault) if fault.code == Code::UNKNOWN_PARTITION && has(producer, &to.name, partition) => {
+                producer.produce_bytes(to.topic, Some(partition), &record, tag)
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// The journal of an input.
+    pub(super) fn journal_name(&self, input: usize) -> &str {
+        let journal = self.by_topic.get(input).and_then(|output| output.journal.as_ref());
+        journal.map_or("", |journal| &journal.name)
     }
 
     /// Ends the producer, and releases everything that it holds.
@@ -250,6 +264,12 @@ impl Drop for Outputs {
     fn drop(&mut self) {
         self.close();
     }
+}
+
+/// Whether a topic has this partition; the producer knows it from then on.
+fn has(producer: &Producer, topic: &str, partition: i32) -> bool {
+    let count = producer.cluster().and_then(|cluster| cluster.partition_count(topic, GROWN_WAIT));
+    count.is_ok_and(|count| count > partition)
 }
 
 /// Makes the journal where it is missing, with the input's partitions.

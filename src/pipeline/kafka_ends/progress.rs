@@ -7,7 +7,7 @@
 mod flight;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -52,6 +52,8 @@ pub(super) struct Progress {
     changed: Condvar,
     /// Rises with everything that the reader has to follow.
     version: AtomicU64,
+    /// Whether another process may have our name.
+    doubt: AtomicBool,
     /// One commit at a time, and no partition is given away during one.
     committing: Mutex<()>,
     committer: OnceLock<Committer>,
@@ -395,6 +397,16 @@ impl Progress {
     pub(super) fn fail(&self, error: KafkaError) {
         self.lock().failure.get_or_insert(error);
         self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// Whether another process may have our name: the reader finds out, and until then no producer takes that name.
+    pub(super) fn set_doubt(&self, doubt: bool) {
+        self.doubt.store(doubt, Ordering::Release);
+    }
+
+    /// Whether another process may have our name.
+    pub(super) fn is_in_doubt(&self) -> bool {
+        self.doubt.load(Ordering::Acquire)
     }
 
     /// The journals' committed floors.

@@ -2,6 +2,7 @@
 //!
 //! This runs inside the reader's poll, while the group waits, so everything here has a deadline.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
@@ -10,8 +11,10 @@ use std::time::{Duration, Instant};
 use crossbeam::channel::Sender;
 
 use crate::config::{Config, OnStateLoss};
-use crate::kafka::journal::{Plan, Restore};
-use crate::kafka::{ConsumerSettings, KafkaError, Listener, Owned, PartitionOffset};
+use crate::kafka::journal::{JournalTopics, Plan, Restore};
+use crate::kafka::{
+    Class, ClientSettings, Code, ConsumerSettings, KafkaError, Listener, Owned, PartitionOffset,
+};
 use crate::status::PartitionState;
 
 use super::super::news::Restored;
@@ -20,6 +23,8 @@ use super::vitals::Vitals;
 
 /// How long to wait before a restore that met trouble begins anew.
 const RESTORE_PAUSE: Duration = Duration::from_secs(1);
+/// How long a journal that was given more partitions may take to have them.
+const GROW_WAIT: Duration = Duration::from_secs(30);
 /// How often a restore looks whether an abort that it must not overtake is done.
 const SETTLE_LOOK: Duration = Duration::from_millis(5);
 
@@ -55,9 +60,7 @@ impl Listener for OnRebalance {
             tracing::warn!(
                 "partitions are lost: what they had in flight is given up, and nothing of it committed"
             );
-            if self.is_transactional {
-                self.progress.ask(Ask::Abort, &keys, deadline);
-            }
+            self.progress.ask(Ask::Abort, &keys, deadline);
         } else {
             self.drain(&keys, deadline);
         }
@@ -76,13 +79,19 @@ impl OnRebalance {
                 self.deadline.as_millis()
             );
         }
-        if self.is_transactional {
-            let ask = if landed { Ask::Commit } else { Ask::Abort };
-            if !self.progress.ask(ask, keys, deadline.max(Instant::now() + self.deadline / 2)) {
-                tracing::warn!("the open transaction did not end in time; it is aborted");
+        let mut ask = if landed { Ask::Commit } else { Ask::Abort };
+        if !self.is_transactional {
+            match self.progress.commit(Some(keys), 0) {
+                Ok(()) if landed => return,
+                Ok(()) => {}
+                Err(error) => {
+                    tracing::warn!("offsets of revoked partitions were not committed: {error}");
+                    ask = Ask::Abort;
+                }
             }
-        } else if let Err(error) = self.progress.commit(Some(keys), 0) {
-            tracing::warn!("offsets of revoked partitions were not committed: {error}");
+        }
+        if !self.progress.ask(ask, keys, deadline.max(Instant::now() + self.deadline / 2)) {
+            tracing::warn!("what was on its way did not end in time; it is given up");
         }
     }
 }
@@ -166,13 +175,39 @@ impl Restorer {
                     return;
                 }
                 Err(_) if is_off() => return,
-                Err(error) if error.is_retriable() => {
+                Err(KafkaError::Fault(fault))
+                    if fault.code == Code::UNKNOWN_PARTITION && began.elapsed() < GROW_WAIT =>
+                {
+                    if let Err(error) = self.grow(&plans) {
+                        return self.progress.fail(error);
+                    }
+                    std::thread::sleep(RESTORE_PAUSE);
+                }
+                // It is read by a new consumer each time.
+                Err(error) if error.is_retriable() || error.class() == Class::Rebuild => {
                     tracing::warn!("{error}; the journal is read again");
                     std::thread::sleep(RESTORE_PAUSE);
                 }
                 Err(error) => return self.progress.fail(error),
             }
         }
+    }
+
+    /// The input was given more partitions while we run: so are its journals.
+    fn grow(&self, plans: &[Plan]) -> Result<(), KafkaError> {
+        let client = ClientSettings::from_config(&self.config)
+            .map_err(|error| KafkaError::Create { kind: "admin", text: error.to_string() })?;
+        let journals = JournalTopics::connect(&client)?;
+        let mut needed: BTreeMap<&str, i32> = BTreeMap::new();
+        for plan in plans {
+            let count = needed.entry(&plan.journal).or_default();
+            *count = (*count).max(plan.partition + 1);
+        }
+        // Other processes may do the same, and a journal that has enough stays as it is.
+        needed.into_iter().try_for_each(|(journal, partitions)| {
+            tracing::info!(topic = journal, partitions, "the journal is given the partitions of its input");
+            journals.grow(journal, partitions)
+        })
     }
 
     fn restore(

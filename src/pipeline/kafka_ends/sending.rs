@@ -25,6 +25,25 @@ pub(super) const REPORT_WAIT: Duration = Duration::from_millis(100);
 /// How often delivery reports are taken while nothing is written.
 pub(super) const TEND_EVERY: Duration = Duration::from_millis(5);
 
+/// LIMIT: how often in a row a journal may refuse what a partition writes down, each time so soon after the last, before that
+/// is for good.
+const REFUSALS_MAX: u32 = 5;
+const REFUSALS_WITHIN: Duration = Duration::from_secs(30);
+
+/// What journals refused.
+#[derive(Default)]
+struct Refusals(BTreeMap<Key, (Instant, u32)>);
+
+impl Refusals {
+    /// Counts one; says whether there is no hope.
+    fn is_hopeless(&mut self, key: Key, now: Instant) -> bool {
+        let (last, count) = self.0.entry(key).or_insert((now, 0));
+        *count = if now - *last < REFUSALS_WITHIN { *count + 1 } else { 1 };
+        *last = now;
+        *count >= REFUSALS_MAX
+    }
+}
+
 /// A batch that was given to the producer.
 pub(super) struct Sent {
     pub(super) key: Key,
@@ -65,6 +84,7 @@ pub(super) struct Sending {
     sent: BTreeMap<u64, Sent>,
     next_number: u64,
     trouble: Option<Trouble>,
+    refusals: Refusals,
     deliveries: Vec<Delivery>,
 }
 
@@ -77,6 +97,7 @@ impl Sending {
             sent: BTreeMap::new(),
             next_number: 0,
             trouble: None,
+            refusals: Refusals::default(),
             deliveries: Vec::new(),
         }
     }
@@ -199,7 +220,15 @@ impl Sending {
             }
             Err(fault) if fault.code == Code::QUEUE_FULL => false,
             Err(fault) => {
-                self.note(fault.into(), None);
+                let (input, partition) = (usize::from(sent.key.0.0), sent.key.1);
+                let is_refused = fault.class() == Class::Reject && self.trouble.is_none();
+                let error = if is_refused && self.refusals.is_hopeless(sent.key, Instant::now()) {
+                    // Unlike an envelope, what the state needs cannot be put aside.
+                    KafkaError::journal_refused(self.outputs.journal_name(input), partition, fault.code)
+                } else {
+                    fault.into()
+                };
+                self.note(error, None);
                 false
             }
         }
@@ -252,12 +281,20 @@ impl Sending {
                 }
                 Ok(_) => {}
                 Err(code) => {
-                    let is_refused = code.class() == Class::Reject && !is_journal;
-                    let suspect = is_refused.then_some((sent.key, sent.offsets));
+                    let is_refused = code.class() == Class::Reject;
+                    let suspect = (is_refused && !is_journal).then_some((sent.key, sent.offsets));
                     // A refused record is the cause of what fails with it, whichever report comes first.
                     let known = self.trouble.as_ref().is_some_and(|trouble| trouble.suspect.is_some());
-                    if self.trouble.is_none() || (is_refused && !known) {
-                        let error = KafkaError::undelivered(report.partition, code);
+                    if self.trouble.is_none() || (suspect.is_some() && !known) {
+                        let error = if is_refused
+                            && is_journal
+                            && self.refusals.is_hopeless(sent.key, Instant::now())
+                        {
+                            let name = self.outputs.journal_name(usize::from(sent.key.0.0));
+                            KafkaError::journal_refused(name, report.partition, code)
+                        } else {
+                            KafkaError::undelivered(report.partition, code)
+                        };
                         self.trouble = Some(Trouble { error, suspect });
                     }
                 }
@@ -311,5 +348,22 @@ impl Sending {
         self.sent.clear();
         self.deliveries.clear();
         self.trouble = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kafka::TopicIndex;
+
+    #[test]
+    fn a_journal_that_refuses_once_is_tried_again() {
+        let (mut refusals, now, second) = (Refusals::default(), Instant::now(), Duration::from_secs(1));
+        let (one, other) = ((TopicIndex(0), 1), (TopicIndex(0), 2));
+        assert!((0..4).all(|at| !refusals.is_hopeless(one, now + second * at)));
+        assert!(!refusals.is_hopeless(other, now), "each partition by itself");
+        assert!(!refusals.is_hopeless(one, now + second * 60), "long after");
+        assert!((61..64).all(|at| !refusals.is_hopeless(one, now + second * at)));
+        assert!(refusals.is_hopeless(one, now + second * 64));
     }
 }

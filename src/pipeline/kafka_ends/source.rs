@@ -19,6 +19,7 @@ use super::SharedConsumer;
 use super::bounded::Bounded;
 use super::progress::{Follow, Progress, partition_of};
 use super::rebalance::Restorer;
+use super::renewal::Renewal;
 use super::watchdog::Watchdog;
 
 /// How long a read waits for the first record.
@@ -36,6 +37,7 @@ pub struct KafkaSource {
     consumer: SharedConsumer,
     progress: Arc<Progress>,
     restorer: Restorer,
+    renewal: Renewal,
     watchdog: Watchdog,
     /// Read, and not handed out yet: one entry per partition.
     pending: VecDeque<PartitionBatch>,
@@ -58,7 +60,7 @@ pub struct KafkaSource {
 impl KafkaSource {
     pub(super) fn new(
         consumer: SharedConsumer,
-        restorer: Restorer,
+        (restorer, renewal): (Restorer, Renewal),
         config: &Config,
         rules: &Rules,
         bounded: Option<Bounded>,
@@ -68,6 +70,7 @@ impl KafkaSource {
             progress: Arc::clone(&restorer.progress),
             watchdog: Watchdog::default(),
             restorer,
+            renewal,
             pending: VecDeque::new(),
             scratch: Vec::new(),
             bindings: config.kafka.topics.iter().map(|topic| rules.topic_binding(topic)).collect(),
@@ -87,6 +90,18 @@ impl KafkaSource {
         let shared = Arc::clone(&self.consumer);
         let mut consumer = shared.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(consumer) = consumer.as_mut() else { return Err(KafkaError::Closed) };
+        if self.renewal.is_under_way() {
+            return self.renewal.go_on(consumer);
+        }
+        let Err(error) = self.read_on(consumer, wait) else { return Ok(()) };
+        // What was read and not handed out is read again, and would keep the client from its end.
+        self.pending.clear();
+        self.scratch.clear();
+        self.is_paused = false;
+        self.renewal.begin(consumer, error)
+    }
+
+    fn read_on(&mut self, consumer: &mut Consumer, wait: Duration) -> Result<(), KafkaError> {
         if let Some(follow) = self.progress.follow(self.version, self.turn)? {
             self.follow(consumer, follow)?;
         }
@@ -104,7 +119,7 @@ impl KafkaSource {
             self.is_over = self.scratch.is_empty() && bounded.is_over(consumer)?;
         }
         self.pending.extend(self.scratch.drain(..));
-        self.watchdog.look(&self.progress, consumer);
+        self.watchdog.look(&self.progress);
         Ok(())
     }
 
@@ -189,7 +204,7 @@ impl Source for KafkaSource {
             tracing::warn!("the outputs take nothing for {} s; reading is paused", since.elapsed().as_secs());
         }
         // Also what was assigned meanwhile, or records would pile up here.
-        if !self.is_paused || !self.pending.is_empty() {
+        if !self.renewal.is_under_way() && (!self.is_paused || !self.pending.is_empty()) {
             let shared = Arc::clone(&self.consumer);
             let mut consumer = shared.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(consumer) = consumer.as_mut() else { return Err(KafkaError::Closed.into()) };

@@ -9,6 +9,8 @@ pub struct Vitals {
     pub aborts: AtomicU64,
     /// Producers that took the place of a broken one.
     pub rebuilds: AtomicU64,
+    /// Consumers that took the place of a failed one.
+    pub rejoins: AtomicU64,
     /// Restores of state from the journal.
     pub restores: AtomicU64,
     /// What the last one took, in milliseconds.

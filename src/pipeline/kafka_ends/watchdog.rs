@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use crate::kafka::Consumer;
-
 use super::progress::{Key, Progress};
 
 /// How often it looks.
@@ -36,20 +34,13 @@ impl Default for Watchdog {
 
 impl Watchdog {
     /// Looks, if it is time.
-    pub(super) fn look(&mut self, progress: &Progress, consumer: &Consumer) {
+    pub(super) fn look(&mut self, progress: &Progress) {
         let now = Instant::now();
         if now < self.look_at {
             return;
         }
         self.look_at = now + LOOK_EVERY;
-        let cluster = consumer.cluster();
-        let partitions: Vec<_> = (progress.committed_all().into_iter())
-            .map(|(key, topic, committed)| {
-                let high = cluster.watermarks_seen(&topic, key.1).map_or(committed, |marks| marks.high);
-                (key, topic, committed, high)
-            })
-            .collect();
-        let stuck = self.compare(now, &partitions);
+        let stuck = self.compare(now, &ends(progress));
         progress.vitals.stuck_partitions.store(stuck, Ordering::Relaxed);
         progress.status.partitions_stuck.store(stuck, Ordering::Relaxed);
     }
@@ -81,10 +72,54 @@ impl Watchdog {
     }
 }
 
+/// How far each partition is committed, and where it ends. A partition that is not fetched from tells nothing by itself: its
+/// end is the one that was asked for, if that is further.
+fn ends(progress: &Progress) -> Vec<(Key, String, i64, i64)> {
+    let known: BTreeMap<_, _> = (progress.status.partitions().into_iter())
+        .map(|(topic, partition, status)| ((topic, partition), status.end))
+        .collect();
+    let with_end = |(key, topic, committed): (Key, String, i64)| {
+        let end = known.get(&(topic.clone(), key.1)).copied().flatten();
+        (key, topic, committed, end.unwrap_or(committed))
+    };
+    progress.committed_all().into_iter().map(with_end).collect()
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicI64;
+
+    use super::super::limits::Limits;
     use super::*;
-    use crate::kafka::TopicIndex;
+    use crate::kafka::{Owned, TopicIndex};
+    use crate::status::{PartitionState, Status};
+
+    /// What stands still is often what nobody fetches from.
+    #[test]
+    fn the_end_is_known_where_no_fetch_tells_it() {
+        let (status, end) = (Arc::new(Status::default()), Arc::new(AtomicI64::new(30)));
+        let asked = Arc::clone(&end);
+        status.set_end_of(Box::new(move |_, _, wait| wait.map(|_| asked.load(Ordering::Relaxed))));
+        let progress = Progress::new(Limits::default(), Arc::clone(&status));
+        let at = Owned {
+            topic: TopicIndex(0),
+            name: "in".to_owned(),
+            partition: 1,
+            epoch: 1,
+            next: 7,
+            metadata: String::new(),
+        };
+        progress.assigned(&[at]);
+        status.assigned(PartitionState::Reading, [("in", 1, 7)]);
+        let key = (TopicIndex(0), 1);
+        assert_eq!(ends(&progress), [(key, "in".to_owned(), 7, 7)], "nobody was asked");
+        for high in [30, 40] {
+            end.store(high, Ordering::Relaxed);
+            status.ask_ends(1, Duration::from_millis(1));
+            assert_eq!(ends(&progress), [(key, "in".to_owned(), 7, high)]);
+        }
+    }
 
     #[test]
     fn only_a_partition_that_stands_still_while_its_lag_grows_is_told() {

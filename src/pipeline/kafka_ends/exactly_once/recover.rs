@@ -105,6 +105,14 @@ impl ExactlyOnce {
         if age >= TRANSACTION_TIMEOUT {
             wait_for_namesake(stop);
         }
+        // A new producer would fence a namesake, who has every right to the name.
+        while self.progress.is_in_doubt() && !stop.is_asked() {
+            std::thread::sleep(TEND_EVERY);
+        }
+        if self.progress.is_in_doubt() {
+            let text = "the group gave it away as well".to_owned();
+            return Err(KafkaError::Fenced { name: self.name.clone(), text }.into());
+        }
         self.sending.outputs.close();
         Vitals::count(&self.progress.vitals.rebuilds);
         Vitals::count(&self.progress.status.rebuilds);
@@ -149,7 +157,11 @@ impl ExactlyOnce {
         let stored = loop {
             match self.progress.committer()?.committed(&asked, CALL_WAIT) {
                 Ok(stored) => break stored,
-                Err(error) if error.is_retriable() && !stop.is_abandoned() => {
+                // While the consumer is made anew, there is none to ask.
+                Err(error)
+                    if (error.is_retriable() || matches!(error, KafkaError::Closed))
+                        && !stop.is_abandoned() =>
+                {
                     std::thread::sleep(REPORT_WAIT);
                 }
                 Err(error) => return Err(error.into()),
