@@ -202,6 +202,7 @@ fn clocks(report: &Report, findings: &mut Vec<Finding>) {
         let advice = "Set the sender's clock; its messages turn stale or lie in the future.";
         let mut finding = finding(report, "clock-skew", Severity::Medium, row.samples, title, advice);
         finding.subject = Some(row.sender.clone());
+        finding.examples = of_sender(report, &row.sender);
         findings.push(finding);
     }
 }
@@ -270,6 +271,13 @@ fn sequences(report: &Report, findings: &mut Vec<Finding>) {
 fn at_places(places: &[String]) -> Vec<Example> {
     let example = |place: &String| Example { place: place.clone(), ..Example::default() };
     places.iter().take(EXAMPLES_MAX).map(example).collect()
+}
+
+/// Where a sender is first and last seen.
+fn of_sender(report: &Report, sender: &str) -> Vec<Example> {
+    let row = report.senders.rows.iter().find(|row| row.key.first().is_some_and(|key| key == sender));
+    let places = row.map_or([const { &None }; 2], |row| [&row.first, &row.last]).into_iter().flatten();
+    places.map(|place| Example { place: place.clone(), ..Example::default() }).collect()
 }
 
 /// The examples of reasons, of rejected records before those that were only warned of.

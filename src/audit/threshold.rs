@@ -89,6 +89,7 @@ impl Threshold {
             "signature-failures" => return rejects(|row| row.step == "credentials"),
             "unknown-agent" => return rejects(|row| row.reason == Reason::UnregisteredAgent.code()),
             "clock-skew" => return report.skew.iter().map(|row| row.samples).sum(),
+            "schema-drift" => return report.drift.iter().map(|row| row.records).sum(),
             _ => {}
         }
         if KINDS.contains(&self.name.as_str()) {

@@ -617,8 +617,30 @@ fn limits_count_more_than_is_listed() {
     let report = report(&[input, "--clock", "record"]);
     let listed: u64 = findings(&report, "clock-skew").iter().map(|row| row["count"].as_u64().unwrap()).sum();
     assert_eq!((findings(&report, "clock-skew").len(), report["skew"].as_array().unwrap().len()), (20, 25));
+    let skewed = findings(&report, "clock-skew")[0];
+    assert!(skewed["examples"][0]["place"].as_str().unwrap().contains("in.ndjson:"), "{skewed}");
     for (limit, code) in [(listed, 1), (listed * 2, 0)] {
         let limit = format!("clock-skew={limit}");
+        assert_eq!(said(&[input, "--clock", "record", "--fail-on", &limit]).0, Some(code), "{limit}");
+    }
+    // Thirty members appear, one after the other.
+    let lines: Vec<Value> = (0..3000_i64)
+        .map(|number| {
+            let members = (0..number / 100).map(|member| (format!("new-{member}"), json!(1)));
+            let ext = Value::Object(members.collect());
+            agh(&format!("d{number}"), "a", "worker", 1_775_600_000 + number, &json!({ "ext": ext }))
+        })
+        .collect();
+    let input = dir.write("drift.ndjson", ndjson(&lines));
+    let input = input.to_str().unwrap();
+    let report = crate::audit::report(&[input, "--clock", "record"]);
+    let listed: u64 =
+        findings(&report, "schema-drift").iter().map(|row| row["count"].as_u64().unwrap()).sum();
+    let all: u64 =
+        report["drift"].as_array().unwrap().iter().map(|row| row["records"].as_u64().unwrap()).sum();
+    assert!(findings(&report, "schema-drift").len() == 20 && all > listed, "{all} {listed}");
+    for (limit, code) in [(listed, 1), (all, 0)] {
+        let limit = format!("schema-drift={limit}");
         assert_eq!(said(&[input, "--clock", "record", "--fail-on", &limit]).0, Some(code), "{limit}");
     }
 }
