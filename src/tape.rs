@@ -1,6 +1,6 @@
 //! The parsed form of a payload: simd-json's tape, in memory that is used again for every record.
 //!
-//! This is the only file that calls simd-json. Everything above reads [`Node`]s through [`Tape`]: node 0 is the
+//! Only this file and its folder call simd-json. Everything above reads [`Node`]s through [`Tape`]: node 0 is the
 //! document; an object is followed by name, value, name, value…; `count` of an object or array is the number of
 //! nodes it spans, so `index + count + 1` is the node behind it.
 //!
@@ -10,11 +10,13 @@
 //!
 //! This file must not know formats, schemas or reasons beyond the syntax of JSON.
 
+mod known;
 #[cfg(test)]
 mod tests;
 
 use std::ops::Range;
 
+pub(crate) use known::{Known, unescape};
 pub use simd_json::{Node, StaticNode};
 
 /// Position of a node on the tape.
@@ -208,6 +210,7 @@ pub struct Parser {
     /// The nodes between two documents: empty, but with their memory.
     nodes: simd_json::Tape<'static>,
     wide: Vec<Wide>,
+    depth_max: usize,
 }
 
 impl Parser {
@@ -220,12 +223,13 @@ impl Parser {
             buffers: simd_json::Buffers::with_max_depth(PAYLOAD_BYTES_TYPICAL, depth_max),
             nodes: simd_json::Tape(Vec::with_capacity(1024)),
             wide: Vec::new(),
+            depth_max,
         }
     }
 
     /// Parses `payload` and hands the tape to `then`; the tape ends with it.
     pub fn parse<R>(&mut self, payload: &[u8], then: impl FnOnce(Result<Tape<'_>, Malformed>) -> R) -> R {
-        let Self { scratch, buffers, nodes, wide } = self;
+        let Self { scratch, buffers, nodes, wide, .. } = self;
         let mut tape = std::mem::replace(nodes, simd_json::Tape(Vec::new())).reset();
         wide.clear();
         // With its room made, the copy's memory stays where it is.
@@ -477,7 +481,7 @@ fn number_end(payload: &[u8], start: usize) -> usize {
 }
 
 /// Whether `text` is a number by RFC 8259, section 6.
-fn is_json_number(text: &[u8]) -> bool {
+pub(crate) fn is_json_number(text: &[u8]) -> bool {
     let text = text.strip_prefix(b"-").unwrap_or(text);
     let (integer, rest) = split_digits(text);
     if integer.is_empty() || (integer.len() > 1 && integer.first() == Some(&b'0')) {
@@ -511,7 +515,7 @@ fn fits_64_bits(number: &[u8]) -> bool {
 }
 
 /// Whether a number is written as an integer.
-fn is_whole(number: &[u8]) -> bool {
+pub(crate) fn is_whole(number: &[u8]) -> bool {
     !number.iter().any(|byte| matches!(byte, b'.' | b'e' | b'E'))
 }
 

@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use criterion::{Criterion, SamplingMode, Throughput};
 use serde_json::Value;
+use tollgate::outline::Outlines;
 use tollgate::program::{FirstFailure, Options, Program, Scratch};
 use tollgate::tape::{Parser, Tape};
 
@@ -30,6 +31,17 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Documents per set: more than a branch predictor learns by heart.
 const DOCUMENTS: usize = 128;
+
+/// Documents that are parsed in turn where their orders of members must not come back: more than a worker remembers. Large
+/// documents have no outline that is remembered, so there are no more of them than of others.
+const STREAM: usize = 2048;
+const STREAM_BYTES_MAX: usize = 4096;
+
+/// The documents that are parsed before they are validated.
+fn stream(shape: &Shape, (bytes, mixed): (usize, bool)) -> Vec<String> {
+    let count = if mixed && bytes <= STREAM_BYTES_MAX { STREAM } else { DOCUMENTS };
+    corpora::documents(shape.generator, bytes, count, mixed)
+}
 
 fn main() {
     if let Ok(directory) = std::env::var("TOLLGATE_BENCH_DOCUMENTS") {
@@ -113,14 +125,29 @@ fn check_meaning(shape: &Shape, program: &Program, other: &jsonschema::Validator
     }
 }
 
-/// Parses every document, each into a parser of its own, and hands all tapes over at once.
-fn with_tapes(documents: &[String], tapes: &[Tape<'_>], then: &mut dyn FnMut(&[Tape<'_>])) {
+/// Parses every document, each into a parser of its own, and hands all tapes over at once; with their outlines, if they
+/// are to be recognised.
+fn with_tapes(
+    documents: &[String],
+    recognised: Option<&mut Outlines>,
+    tapes: &[Tape<'_>],
+    then: &mut dyn FnMut(&[Tape<'_>]),
+) {
     let Some((document, rest)) = documents.split_first() else { return then(tapes) };
     Parser::new(256).parse(document.as_bytes(), |tape| {
-        let mut all = tapes.to_vec();
-        all.extend(tape.ok());
-        with_tapes(rest, &all, then);
+        let (tape, mut recognised, mut all) = (tape.unwrap(), recognised, tapes.to_vec());
+        // A stranger is remembered when it comes back.
+        all.push((0..2).fold(tape, |tape, _| match &mut recognised {
+            Some(outlines) => outlines.recall(tape),
+            None => tape,
+        }));
+        with_tapes(rest, recognised, &all, then);
     });
+}
+
+/// What recognises the documents of a set: uniform ones come back, and mixed ones stand for those that never do.
+fn recogniser(mixed: bool) -> Option<Outlines> {
+    (!mixed).then(Outlines::default)
 }
 
 /// What the product does: the schema, and duplicate names at every depth.
@@ -140,6 +167,7 @@ fn bench_set(
     let values: Vec<Value> = documents.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
     let mut group = criterion.benchmark_group(format!("{}/{}", shape.name, name_of(bytes, mixed)));
     group.throughput(Throughput::Elements(DOCUMENTS as u64)).sampling_mode(SamplingMode::Flat);
+    let (stream, mut outlines) = (stream(shape, (bytes, mixed)), Outlines::default());
     let (mut parser, mut scratch) = (Parser::new(256), Scratch::default());
     group.bench_function("tape", |bencher| {
         bencher.iter(|| {
@@ -148,7 +176,7 @@ fn bench_set(
             }
         });
     });
-    with_tapes(&documents, &[], &mut |tapes| {
+    with_tapes(&documents, recogniser(mixed).as_mut(), &[], &mut |tapes| {
         assert_eq!(tapes.len(), DOCUMENTS);
         group.bench_function("tollgate", |bencher| {
             bencher.iter(|| {
@@ -171,10 +199,11 @@ fn bench_set(
     group.bench_function("macro", |bencher| {
         bencher.iter(|| values.iter().for_each(|value| assert!((shape.generated)(black_box(value)))));
     });
+    group.throughput(Throughput::Elements(stream.len() as u64));
     group.bench_function("parse+tollgate", |bencher| {
         bencher.iter(|| {
-            for document in &documents {
-                let valid = parser.parse(document.as_bytes(), |tape| {
+            for document in &stream {
+                let valid = outlines.parse(&mut parser, document.as_bytes(), |tape| {
                     takes(program, black_box(tape.unwrap()), &mut scratch)
                 });
                 assert!(valid);
@@ -183,7 +212,7 @@ fn bench_set(
     });
     group.bench_function("parse+jsonschema", |bencher| {
         bencher.iter(|| {
-            for document in &documents {
+            for document in &stream {
                 let value: Value = serde_json::from_str(document).unwrap();
                 assert!(other.is_valid(black_box(&value)));
             }
@@ -202,7 +231,7 @@ fn pass_over(set: &str, passes: usize) {
     let program = Program::compile(shape.schema, shape.name, &Options::default()).unwrap();
     let mut scratch = Scratch::default();
     let alone = std::env::var_os("TOLLGATE_BENCH_ALONE").is_some();
-    with_tapes(&documents, &[], &mut |tapes| {
+    with_tapes(&documents, recogniser(mixed).as_mut(), &[], &mut |tapes| {
         for tape in tapes.iter().cycle().take(passes * DOCUMENTS) {
             let tape = *black_box(tape);
             assert!(if alone {

@@ -9,17 +9,18 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use tollgate::outline::Outlines;
 use tollgate::program::{Program, Scratch};
 use tollgate::tape::Parser;
 
 use crate::shapes::Shape;
-use crate::{DOCUMENTS, corpora, takes, with_tapes};
+use crate::{DOCUMENTS, corpora, recogniser, stream, takes, with_tapes};
 
 /// Passes of one turn: the first one is not timed, since it finds the caches full of someone else's data.
 const PASSES_PER_TURN: usize = 5;
 
-/// One thing that is measured: its name, and a pass over the whole set.
-type Contestant<'c> = (&'static str, Box<dyn FnMut() + 'c>);
+/// One thing that is measured: its name, how many documents there are, and a pass over all of them.
+type Contestant<'c> = (&'static str, usize, Box<dyn FnMut() + 'c>);
 
 /// Measures one set for about `time` and returns a line of JSON: nanoseconds per document by what was measured.
 pub(crate) fn measure(
@@ -31,12 +32,13 @@ pub(crate) fn measure(
 ) -> String {
     let documents = corpora::documents(shape.generator, bytes, DOCUMENTS, mixed);
     let values: Vec<Value> = documents.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
+    let stream = stream(shape, (bytes, mixed));
     let mut line = String::new();
-    with_tapes(&documents, &[], &mut |tapes| {
+    with_tapes(&documents, recogniser(mixed).as_mut(), &[], &mut |tapes| {
         let mut scratches = [Scratch::default(), Scratch::default(), Scratch::default()];
         let [product, alone, parsing] = &mut scratches;
         let mut parsers = [Parser::new(256), Parser::new(256)];
-        let [bare, parser] = &mut parsers;
+        let ([bare, parser], mut outlines) = (&mut parsers, Outlines::default());
         let parsed = |text: &String| serde_json::from_str::<Value>(text).unwrap();
         let mut contestants: [Contestant<'_>; 7] = [
             contestant("tape", &documents, |text| {
@@ -46,16 +48,16 @@ pub(crate) fn measure(
             contestant("schema alone", tapes, |tape| program.is_valid(*tape, alone)),
             contestant("jsonschema", &values, |value| other.is_valid(value)),
             contestant("macro", &values, |value| (shape.generated)(value)),
-            contestant("parse+tollgate", &documents, |text| {
-                parser.parse(text.as_bytes(), |tape| takes(program, black_box(tape.unwrap()), parsing))
+            contestant("parse+tollgate", &stream, |text| {
+                outlines
+                    .parse(parser, text.as_bytes(), |tape| takes(program, black_box(tape.unwrap()), parsing))
             }),
-            contestant("parse+jsonschema", &documents, |text| other.is_valid(black_box(&parsed(text)))),
+            contestant("parse+jsonschema", &stream, |text| other.is_valid(black_box(&parsed(text)))),
         ];
         let best = take_turns(&mut contestants, time);
-        let ns = contestants
-            .iter()
-            .zip(best)
-            .map(|((name, _), best)| ((*name).to_owned(), json!(best.as_nanos() as f64 / DOCUMENTS as f64)));
+        let ns = contestants.iter().zip(best).map(|((name, count, _), best)| {
+            ((*name).to_owned(), json!(best.as_nanos() as f64 / *count as f64))
+        });
         let ns: serde_json::Map<String, Value> = ns.collect();
         let bytes_mean = documents.iter().map(String::len).sum::<usize>() / DOCUMENTS;
         let set = if mixed { "mixed" } else { "uniform" };
@@ -71,7 +73,7 @@ fn contestant<'c, T>(
     inputs: &'c [T],
     mut holds: impl FnMut(&'c T) -> bool + 'c,
 ) -> Contestant<'c> {
-    (name, Box::new(move || inputs.iter().for_each(|input| assert!(holds(black_box(input))))))
+    (name, inputs.len(), Box::new(move || inputs.iter().for_each(|input| assert!(holds(black_box(input))))))
 }
 
 /// Lets all contestants run in turn until the time is over; the fastest pass of each.
@@ -83,7 +85,7 @@ fn take_turns(contestants: &mut [Contestant<'_>], time: Duration) -> Vec<Duratio
         if turn >= 2 && started.elapsed() >= time {
             break;
         }
-        for ((_, pass), best) in contestants.iter_mut().zip(&mut best) {
+        for ((_, _, pass), best) in contestants.iter_mut().zip(&mut best) {
             pass();
             for _ in 1..PASSES_PER_TURN {
                 let begun = Instant::now();

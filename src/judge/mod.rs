@@ -135,9 +135,9 @@ impl Judge {
                 return walked;
             }
         };
-        parser.parse(payload, |parsed| {
+        outlines.parse(parser, payload, |parsed| {
             let tape = match parsed {
-                Ok(tape) => outlines.recall(tape),
+                Ok(tape) => tape,
                 Err(malformed) => return refuse(observer, syntax_reason(rules, binding, malformed)),
             };
             watch.lap(Stage::Parse);

@@ -8,17 +8,19 @@
 //! Recognising is exact, never by a hash: a hash of the names' lengths only tells where to look. Nothing here says
 //! what an outline means, and nothing allocates once made.
 
+mod frames;
 mod name;
 mod pool;
 mod slot;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use frames::Frames;
 pub(crate) use name::{Name, print};
 pub(crate) use pool::{Pool, Span};
 use slot::{Pools, Slot, Unfit};
 
-use crate::tape::{Node, Outline, Tape};
+use crate::tape::{Malformed, Node, Outline, Parser, Tape};
 
 /// Outlines with one hash share a set.
 const SETS: usize = 128;
@@ -37,7 +39,7 @@ const STRIDE: u32 = 7;
 const PATIENCE_WHEN_FULL: u16 = 16;
 /// LIMIT: while outlines are remembered in vain, one in so many is.
 const PATIENCE_MAX: u16 = 1024;
-/// An outline that came back so often was worth its memory.
+/// An outline that came back so often was worth its memory, and its frames are worth theirs.
 const HITS_WORTH_IT: u32 = 4;
 
 /// What is remembered for each outline.
@@ -79,6 +81,7 @@ impl<T> ByOutline<T> {
 pub struct Outlines {
     slots: Vec<Slot>,
     pools: Pools,
+    frames: Frames,
     /// For each look, the slot that a document with it was last found in by its hash.
     recent: [u16; LOOKS],
     /// Hashes of documents whose outline is not known, by hash.
@@ -94,6 +97,7 @@ impl Default for Outlines {
         Self {
             slots: vec![Slot::default(); SETS * WAYS],
             pools: Pools::default(),
+            frames: Frames::default(),
             recent: [0; LOOKS],
             strangers: vec![0; STRANGERS],
             fruitless: 0,
@@ -103,6 +107,63 @@ impl Default for Outlines {
 }
 
 impl Outlines {
+    /// Parses a payload and hands the tape to `then`, with its outline, if that is known or is one to remember. A document
+    /// whose frame is known needs no parser.
+    pub fn parse<R>(
+        &mut self,
+        parser: &mut Parser,
+        payload: &[u8],
+        then: impl FnOnce(Result<Tape<'_>, Malformed>) -> R,
+    ) -> R {
+        let frame = self.frames.fit(payload, parser);
+        let mut then = then;
+        if let Some(frame) = frame
+            && let Some(slot) = self.slot_of(frame)
+            && let Some(fitting) = self.frames.fitting(frame, payload)
+        {
+            match parser.parse_known(payload, &fitting, then) {
+                Ok(result) => {
+                    self.found_in(slot);
+                    self.frames.note(true);
+                    return result;
+                }
+                Err(given_back) => then = given_back,
+            }
+        }
+        self.frames.note(false);
+        parser.parse(payload, |parsed| {
+            let tape = parsed.map(|tape| {
+                let tape = self.recall(tape);
+                // What has a frame and did not fit all the same would not fit the next time either.
+                if let Some(outline) = tape.outline()
+                    && self.slots.get(outline.slot).is_some_and(|slot| slot.hits >= HITS_WORTH_IT)
+                    && frame.is_none_or(|frame| !self.frames.is_of(frame, outline))
+                {
+                    self.frames.learn(tape, outline);
+                }
+                tape
+            });
+            then(tape)
+        })
+    }
+
+    /// The slot of a frame's outline, if that is still remembered.
+    #[inline]
+    fn slot_of(&self, frame: u32) -> Option<usize> {
+        let outline = self.frames.outline(frame)?;
+        self.slots.get(outline.slot).filter(|slot| slot.serial == outline.serial)?;
+        Some(outline.slot)
+    }
+
+    /// Notes that a document had the outline of a slot.
+    #[inline]
+    fn found_in(&mut self, slot: usize) {
+        if let Some(slot) = self.slots.get_mut(slot) {
+            slot.hits = slot.hits.saturating_add(1);
+        }
+        self.fruitless = 0;
+    }
+
     /// The tape with its outline, if that is known or is one to remember.
     pub fn recall<'t>(&mut self, tape: Tape<'t>) -> Tape<'t> {
         let nodes = tape.nodes();
@@ -115,21 +176,25 @@ impl Outlines {
         if let Some(known) = self.compare(recent, tape) {
             return known;
         }
+        let is_tired = self.is_tired();
         self.fruitless = self.fruitless.wrapping_add(1);
-        if self.fruitless > FRUITLESS_MAX && !self.fruitless.is_multiple_of(STRIDE) {
-            return tape;
-        }
-        self.search(tape, look)
+        if is_tired { tape } else { self.search(tape, look) }
+    }
+
+    /// Whether a document is not searched for, since so many before it were not known.
+    #[inline]
+    fn is_tired(&self) -> bool {
+        self.fruitless > FRUITLESS_MAX && !self.fruitless.is_multiple_of(STRIDE)
     }
 
     /// The tape with the outline of a slot, if it has that one.
     #[inline]
     fn compare<'t>(&mut self, slot: usize, tape: Tape<'t>) -> Option<Tape<'t>> {
-        let known = self.slots.get_mut(slot)?;
+        let known = self.slots.get(slot)?;
         let text_bytes = self.pools.compare(known, tape.nodes())?;
-        known.hits = known.hits.saturating_add(1);
-        self.fruitless = 0;
-        Some(tape.with_outline(Outline { slot, serial: known.serial, text_bytes }))
+        let serial = known.serial;
+        self.found_in(slot);
+        Some(tape.with_outline(Outline { slot, serial, text_bytes }))
     }
 
     /// As [`Self::recall`], for a document that is not like the last one of its look.

@@ -73,6 +73,12 @@ impl<T> Pool<T> {
         let (start, len) = (span.start as usize, span.len as usize);
         self.items.get(start..start + len)
     }
+
+    /// The items of a list, and all that were written behind it.
+    #[inline]
+    pub(crate) fn from(&self, span: Span) -> &[T] {
+        self.items.get(span.start as usize..).unwrap_or_default()
+    }
 }
 
 impl Span {

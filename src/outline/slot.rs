@@ -239,7 +239,7 @@ impl<const N: usize> NameAt<N> {
 }
 
 /// Marks the names of the object at a node, if it is one, and adds up their bytes; `None` if the nodes are no tape.
-fn mark_names(nodes: &[Node<'_>], at: usize, is_name: &mut [bool; NODES_MAX]) -> Option<usize> {
+pub(super) fn mark_names(nodes: &[Node<'_>], at: usize, is_name: &mut [bool; NODES_MAX]) -> Option<usize> {
     let Some(Node::Object { len, .. }) = nodes.get(at) else { return Some(0) };
     let (mut name_at, mut bytes) = (at + 1, 0);
     for _ in 0..*len {

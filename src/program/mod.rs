@@ -55,7 +55,7 @@ pub use explain::{Explanation, FAILURES_MAX};
 pub use listing::Size;
 pub use ops::OpIndex;
 
-use crate::tape::{NodeIndex, Tape};
+use crate::tape::{NodeIndex, Outline, Tape};
 use crate::verdict::Reason;
 use execute::{Duty, Expectations, Outlined, Reporting, Silent, Sink, Walk};
 use ops::{BlockId, Op, Tables};
@@ -312,7 +312,7 @@ impl Program {
     /// The first walk is silent and stops at the first failure. Only a document that fails is walked again, in the
     /// order of the report, so that which failure comes first does not depend on the order of members.
     pub fn execute<O: Observer>(&self, tape: Tape<'_>, scratch: &mut Scratch, observer: &mut O) -> bool {
-        let Walked { through, mut stopped, .. } = self.walk_silently(tape, scratch);
+        let Walked { through, mut stopped, .. } = self.walk_silently(tape, scratch, Duty::DUPLICATES);
         if through {
             return true;
         }
@@ -343,20 +343,19 @@ impl Program {
 
     /// Whether the schema holds, and nothing else: duplicate names are not looked for.
     pub fn is_valid(&self, tape: Tape<'_>, scratch: &mut Scratch) -> bool {
-        self.walk_document(tape, scratch, Duty::default()).through
+        self.walk_silently(tape, scratch, Duty::default()).through
     }
 
     /// Whether a document holds, duplicate names included, and nothing else.
     pub fn accepts(&self, tape: Tape<'_>, scratch: &mut Scratch) -> bool {
-        self.walk_silently(tape, scratch).through
+        self.walk_silently(tape, scratch, Duty::DUPLICATES).through
     }
 
-    /// Walks once, for validity with duplicate names, and only to what is left to check if the outline is known.
+    /// Walks once, for validity, and only to what is left to check if the outline is known: such a document has no name
+    /// twice.
     #[inline]
-    fn walk_silently(&self, tape: Tape<'_>, scratch: &mut Scratch) -> Walked {
-        let Some(outline) = tape.outline() else {
-            return self.walk_document(tape, scratch, Duty::DUPLICATES);
-        };
+    fn walk_silently(&self, tape: Tape<'_>, scratch: &mut Scratch, duty: Duty) -> Walked {
+        let Some(outline) = tape.outline() else { return self.walk_document(tape, scratch, duty) };
         let place = self.place_in(scratch);
         let Scratch { learned, memory } = &mut *scratch;
         let Some(Learned { expectations, outlined, .. }) = learned.get(place) else {
@@ -373,14 +372,20 @@ impl Program {
             return walked;
         }
         let is_new = known.is_none();
-        let walked = self.walk_document(tape, scratch, Duty::DUPLICATES);
-        if is_new
-            && walked.through
-            && let Some(learned) = scratch.learned.get_mut(place)
-        {
-            learned.outlined.learn(outline, &self.tables, &self.root_op, tape.nodes());
+        let walked = self.walk_document(tape, scratch, duty);
+        if is_new && walked.through && (duty.duplicates() || first_duplicate(tape, scratch).is_none()) {
+            self.learn(outline, tape, scratch);
         }
         walked
+    }
+
+    /// Learns from a document that is valid and has no name twice.
+    #[cold]
+    fn learn(&self, outline: Outline, tape: Tape<'_>, scratch: &mut Scratch) {
+        let place = self.place_in(scratch);
+        if let Some(learned) = scratch.learned.get_mut(place) {
+            learned.outlined.learn(outline, &self.tables, &self.root_op, tape.nodes());
+        }
     }
 
     /// Walks once over a whole document, in silence.

@@ -111,7 +111,7 @@ fn unsafe_and_foreign_libraries_have_one_home_each() {
         for runtime in ["tokio::", "axum::"] {
             assert!(file.starts_with("src/ops/") || !code.contains(runtime), "{file} names {runtime}");
         }
-        assert!(file == "src/tape.rs" || !code.contains("simd_json::"), "{file} names simd-json");
+        assert!(file.starts_with("src/tape") || !code.contains("simd_json::"), "{file} names simd-json");
         for left_over in ["todo!(", "unimplemented!(", "dbg!(", "FIXME", "XXX"] {
             assert!(!text.contains(left_over), "{file} has {left_over}");
         }

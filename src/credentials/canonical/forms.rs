@@ -20,6 +20,9 @@ pub(super) trait Form {
     const LENGTH_TELLS_ESCAPES: bool;
     /// Outside of this part of the payload, every string stands there exactly as the form writes it.
     fn escapes(payload: &[u8]) -> Escapes;
+    /// Whether a string that begins at a place and has so many bytes without escapes stands there exactly as the form
+    /// writes it. Only strings that touch [`Self::escapes`] are asked about.
+    fn stands(payload: &[u8], start: usize, len: usize) -> bool;
     /// Turns a name's first eight bytes, filled up with zeros, into a key: where two keys differ, they are in the order
     /// of their names.
     fn rank(head: u64) -> u64;
@@ -81,6 +84,13 @@ impl Form for Jcs {
         Escapes { first, behind: memchr::memrchr(b'\\', payload).unwrap_or(first) + 1 }
     }
 
+    /// With an escape it would be longer, and what stands behind so many bytes would be no quote, or an escaped one.
+    #[inline]
+    fn stands(payload: &[u8], start: usize, len: usize) -> bool {
+        let before = start.wrapping_add(len).wrapping_sub(1);
+        matches!(payload.get(before..), Some([last, b'"', ..]) if *last != b'\\')
+    }
+
     #[inline]
     fn rank(head: u64) -> u64 {
         if head & HIGH_BITS == 0 { head } else { rank_beyond_ascii(head) }
@@ -130,6 +140,12 @@ impl Form for Cpython {
         let is_special = |byte: &u8| !byte.is_ascii() || matches!(byte, b'\\' | 0x7F);
         let first = payload.iter().position(is_special).unwrap_or(payload.len());
         Escapes { first, behind: payload.iter().rposition(is_special).unwrap_or(first) + 1 }
+    }
+
+    /// Its length does not tell whether there is something beyond ASCII in it.
+    #[inline]
+    fn stands(_: &[u8], _: usize, _: usize) -> bool {
+        false
     }
 
     #[inline]

@@ -1,12 +1,14 @@
 //! Canonical forms of JSON, straight from the tape: the bytes that signatures and identities are made of.
 //!
-//! [`jcs`] is RFC 8785; [`cpython`] is what Python's `json.dumps` makes of sorted names in ASCII. There are three ways:
+//! [`jcs`] is RFC 8785; [`cpython`] is what Python's `json.dumps` makes of sorted names in ASCII. There are four ways:
 //!
 //! 1. The payload has the form already: it is compact (`compact.rs`) and its members are in order. Then the answer is a
 //!    piece of the payload, or two around a member that is left out, and nothing is written.
 //! 2. It is compact, members are not in order, and its outline is known: stretches of the payload are copied in the right
 //!    order (`stretches.rs`, `plans.rs`).
-//! 3. Otherwise the form is written from the tape, token by token (`write.rs`).
+//! 3. It is not compact, or has escapes, and its outline is known: values are written in the right order, with what is
+//!    known to stand between them (`turns.rs`, `plans.rs`).
+//! 4. Otherwise the form is written from the tape, token by token (`write.rs`).
 //!
 //! All of them give the same bytes; a test with random documents holds that.
 //!
@@ -21,6 +23,7 @@ mod plans;
 mod stretches;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod walk;
 mod write;
 
@@ -183,7 +186,10 @@ fn append<'a, F: Form>(
         plans.learn::<F>(ordered, node, stretches);
         return compact.take::<F>(stretches, out);
     }
-    write::append::<F>(ordered, node, lists, out)?;
+    match plans.turns::<F>(ordered, node, lists) {
+        Some((turns, literals)) => turns::write::<F>(ordered, turns, literals, out)?,
+        None => write::append::<F>(ordered, node, lists, out)?,
+    }
     Ok(None)
 }
 

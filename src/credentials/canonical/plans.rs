@@ -1,13 +1,15 @@
-//! Forms that are known beforehand: the stretches of a document with the same outline, which fit this one, too.
+//! Forms that are known beforehand: the stretches or turns of a document with the same outline, which fit this one, too.
 //!
 //! An outline tells names, containers and which values are strings, so the order of members is that of the last time. What
 //! it does not tell is white space and escapes; whether there are some shows in the length of the payload, as in
-//! `compact.rs`.
+//! `compact.rs`. Without them stretches of the payload are the form, and with them its values take turns.
 
 use super::compact;
 use super::forms::Form;
 use super::order::Ordered;
 use super::stretches::Stretch;
+use super::turns::{self, Turn, Turns};
+use super::walk::Lists;
 use crate::outline::{ByOutline, Pool, Span};
 use crate::tape::{Node, StaticNode};
 
@@ -15,6 +17,10 @@ use crate::tape::{Node, StaticNode};
 const STRETCHES_MAX: usize = 192;
 /// LIMIT: numbers and words of a document whose form is remembered.
 const SCALARS_MAX: usize = 128;
+/// LIMIT: turns of a form that is remembered: no document with more nodes has an outline.
+const TURNS_MAX: usize = 512;
+/// LIMIT: bytes of all turns.
+const LITERALS_MAX: usize = 1 << 19;
 /// LIMIT: of each kind in all forms that were written since all were forgotten; when they are more, all are learned anew.
 const POOLED_MAX: usize = 1 << 15;
 
@@ -24,15 +30,35 @@ pub(super) struct Plans {
     known: ByOutline<Plan>,
     scalars: Pool<u32>,
     stretches: Pool<Stretch>,
+    turns: Turns,
 }
 
+/// What is known of the forms of an outline's documents: of several, that of the first which was asked for.
 #[derive(Clone, Copy, Debug, Default)]
 struct Plan {
     /// Which form it is, and of which value without which member.
     form: u8,
     node: usize,
     omit: usize,
-    /// The bytes of a compact document beside those of strings, names, numbers and words.
+    compact: Option<CompactPlan>,
+    turns: KnownTurns,
+}
+
+/// What is known of a form's turns.
+#[derive(Clone, Copy, Debug, Default)]
+enum KnownTurns {
+    /// Nobody has asked yet.
+    #[default]
+    Unasked,
+    /// There is no form, or it is too large.
+    None,
+    Listed(Span),
+}
+
+/// What is known of compact documents.
+#[derive(Clone, Copy, Debug)]
+struct CompactPlan {
+    /// The bytes of a document beside those of strings, names, numbers and words.
     fixed_bytes: usize,
     /// The nodes of numbers and words.
     scalars: Span,
@@ -45,19 +71,50 @@ impl Default for Plans {
             known: ByOutline::new(Plan::default),
             scalars: Pool::new(POOLED_MAX),
             stretches: Pool::new(POOLED_MAX),
+            turns: Turns::new(POOLED_MAX, LITERALS_MAX),
         }
     }
 }
 
 impl Plans {
+    /// What is known of a form.
+    #[inline]
+    fn plan<F: Form>(&self, ordered: Ordered<'_>, node: usize) -> Option<&Plan> {
+        let plan = self.known.get(ordered.tape.outline()?)?;
+        ((plan.form, plan.node, plan.omit) == (F::NUMBER, node, ordered.omit)).then_some(plan)
+    }
+
+    /// Where to write down what is known of a form; `None` if that of another one is known, since forms that take turns
+    /// would fill the pools.
+    fn plan_mut<F: Form>(&mut self, ordered: Ordered<'_>, node: usize) -> Option<&mut Plan> {
+        let outline = ordered.tape.outline()?;
+        if self.known.get(outline).is_none() {
+            let plan = Plan { form: F::NUMBER, node, omit: ordered.omit, ..Plan::default() };
+            *self.known.learn(outline)? = plan;
+        }
+        self.plan::<F>(ordered, node)?;
+        self.known.learn(outline)
+    }
+
+    /// Makes room by forgetting all.
+    fn make_room(&mut self) {
+        if self.stretches.room() < STRETCHES_MAX
+            || self.scalars.room() < SCALARS_MAX
+            || self.turns.list.room() < TURNS_MAX
+            || self.turns.literals.room() < LITERALS_MAX / 16
+        {
+            self.known.forget();
+            self.stretches.clear();
+            self.scalars.clear();
+            self.turns.clear();
+        }
+    }
+
     /// The form's stretches, if it is known and the payload compact.
     #[inline]
     pub(super) fn find<F: Form>(&self, ordered: Ordered<'_>, node: usize) -> Option<&[Stretch]> {
         let outline = ordered.tape.outline()?;
-        let plan = self.known.get(outline)?;
-        if (plan.form, plan.node, plan.omit) != (F::NUMBER, node, ordered.omit) {
-            return None;
-        }
+        let plan = self.plan::<F>(ordered, node)?.compact?;
         let Ordered { tape, payload, .. } = ordered;
         let scalars = self.scalars.list(plan.scalars)?;
         let scalar_bytes = scalar_bytes::<F>(ordered, scalars.iter().map(|at| *at as usize))?;
@@ -78,8 +135,7 @@ impl Plans {
         let is_scalar = |(at, node): (usize, &Node<'_>)| matches!(node, Node::Static(_)).then_some(at);
         let scalars = || ordered.tape.nodes().iter().enumerate().filter_map(is_scalar);
         let Some(outline) = ordered.tape.outline() else { return };
-        // Of several forms of one document, the first is remembered: forms that take turns would fill the pools.
-        if self.known.get(outline).is_some()
+        if self.known.get(outline).is_some_and(|plan| plan.compact.is_some())
             || stretches.len() > STRETCHES_MAX
             || scalars().count() > SCALARS_MAX
         {
@@ -88,18 +144,46 @@ impl Plans {
         let Some(bytes) = scalar_bytes::<F>(ordered, scalars()) else { return };
         let payload_bytes = ordered.payload.trim_ascii_end().len();
         let Some(fixed_bytes) = payload_bytes.checked_sub(outline.text_bytes + bytes) else { return };
-        if self.stretches.room() < STRETCHES_MAX || self.scalars.room() < SCALARS_MAX {
-            self.known.forget();
-            self.stretches.clear();
-            self.scalars.clear();
+        self.make_room();
+        if self.plan_mut::<F>(ordered, node).is_none() {
+            return;
         }
         let scalars = self.scalars.add(scalars().map(|at| at as u32));
         let stretches = self.stretches.add(stretches.iter().copied());
-        let (Some(scalars), Some(stretches)) = (scalars, stretches) else { return };
-        if let Some(plan) = self.known.learn(outline) {
-            let (form, omit) = (F::NUMBER, ordered.omit);
-            *plan = Plan { form, node, omit, fixed_bytes, scalars, stretches };
+        if let (Some(scalars), Some(stretches), Some(plan)) =
+            (scalars, stretches, self.plan_mut::<F>(ordered, node))
+        {
+            plan.compact = Some(CompactPlan { fixed_bytes, scalars, stretches });
         }
+    }
+
+    /// The form's turns, and what their bytes are, if its outline is known. They are put together when they are asked for
+    /// the first time.
+    #[inline]
+    pub(super) fn turns<F: Form>(
+        &mut self,
+        ordered: Ordered<'_>,
+        node: usize,
+        lists: &mut Lists,
+    ) -> Option<(&[Turn], &Pool<u8>)> {
+        let plan = self.known.get(ordered.tape.outline()?);
+        let known = match self.plan::<F>(ordered, node).map(|plan| plan.turns) {
+            Some(KnownTurns::Listed(turns)) => turns,
+            Some(KnownTurns::None) => return None,
+            // Of several forms of one document, the first is remembered.
+            None if plan.is_some() => return None,
+            Some(KnownTurns::Unasked) | None => self.learn_turns::<F>(ordered, node, lists)?,
+        };
+        Some((self.turns.list.list(known)?, &self.turns.literals))
+    }
+
+    #[cold]
+    fn learn_turns<F: Form>(&mut self, ordered: Ordered<'_>, node: usize, lists: &mut Lists) -> Option<Span> {
+        self.make_room();
+        self.plan_mut::<F>(ordered, node)?;
+        let listed = turns::list::<F>(ordered, node, lists, &mut self.turns);
+        self.plan_mut::<F>(ordered, node)?.turns = listed.map_or(KnownTurns::None, KnownTurns::Listed);
+        listed
     }
 }
 

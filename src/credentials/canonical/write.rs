@@ -25,20 +25,15 @@ pub(super) fn append<F: Form>(
     lists: &mut Lists,
     out: &mut Vec<u8>,
 ) -> Result<(), Unfit> {
-    let to = out.len();
-    // What is copied takes no more room than it does in the payload; what is made anew makes its own.
-    out.resize(to + ordered.payload.len() + CHUNK_BYTES, 0);
-    let mut writer = Writer::<F> { ordered, out, to, is_whole: true, form: PhantomData };
+    let mut writer = Writer::<F>::new(ordered, 0, out);
     let walked = walk::<F, _>(ordered, node, lists, &mut writer);
-    let Writer { to, is_whole, .. } = writer;
-    out.truncate(to);
-    walked.and(if is_whole { Ok(()) } else { Err(Unfit::NoSuchNode) })
+    walked.and(writer.end())
 }
 
 /// Writes what it is told into room that is there.
-struct Writer<'a, F> {
+pub(super) struct Writer<'a, 'o, F> {
     ordered: Ordered<'a>,
-    out: &'a mut Vec<u8>,
+    out: &'o mut Vec<u8>,
     /// Where the next token goes.
     to: usize,
     /// Whether there was room for all, and everything stood in the payload.
@@ -46,7 +41,48 @@ struct Writer<'a, F> {
     form: PhantomData<F>,
 }
 
-impl<F: Form> Writer<'_, F> {
+impl<'a, 'o, F: Form> Writer<'a, 'o, F> {
+    /// A writer behind what stands in `out`, for a form with so many bytes that do not come from the payload.
+    pub(super) fn new(ordered: Ordered<'a>, other_bytes: usize, out: &'o mut Vec<u8>) -> Self {
+        let to = out.len();
+        // What is copied takes no more room than it does in the payload; what is made anew makes its own.
+        out.resize(to + ordered.payload.len() + other_bytes + CHUNK_BYTES, 0);
+        Self { ordered, out, to, is_whole: true, form: PhantomData }
+    }
+
+    /// Ends the form.
+    pub(super) fn end(self) -> Result<(), Unfit> {
+        self.out.truncate(self.to);
+        if self.is_whole { Ok(()) } else { Err(Unfit::NoSuchNode) }
+    }
+
+    /// Writes the first bytes of some that were made ready before.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "less than a call")]
+    pub(super) fn literal(&mut self, bytes: &[u8], len: usize) {
+        self.is_whole &= copy_into(self.out, self.to, bytes, len);
+        self.to += len;
+    }
+
+    /// Writes a string without its quotes.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "less than a call")]
+    pub(super) fn text(&mut self, text: &str) {
+        let start = self.ordered.tape.place(text);
+        if self.stands(start, text) {
+            self.copy(start, text.len());
+        } else {
+            self.put_escaped(text);
+        }
+    }
+
+    /// Whether a string stands in the payload, from a place on, as the form writes it.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "less than a call")]
+    fn stands(&self, start: usize, text: &str) -> bool {
+        !self.ordered.escapes.touch(start, text.len()) || F::stands(self.ordered.payload, start, text.len())
+    }
+
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "less than a call")]
     fn byte(&mut self, byte: u8) {
@@ -62,15 +98,8 @@ impl<F: Form> Writer<'_, F> {
     #[expect(clippy::inline_always, reason = "less than a call")]
     fn copy(&mut self, start: usize, len: usize) {
         let rest = self.ordered.payload.get(start..).unwrap_or_default();
-        let room = self.out.get_mut(self.to..).unwrap_or_default();
+        self.is_whole &= copy_into(self.out, self.to, rest, len);
         self.to += len;
-        match (rest.first_chunk::<CHUNK_BYTES>(), room.first_chunk_mut()) {
-            (Some(chunk), Some(place)) if len <= CHUNK_BYTES => *place = *chunk,
-            _ => match (rest.get(..len), room.get_mut(..len)) {
-                (Some(rest), Some(room)) => room.copy_from_slice(rest),
-                _ => self.is_whole = false,
-            },
-        }
     }
 
     /// Writes bytes that do not come from the payload.
@@ -83,20 +112,18 @@ impl<F: Form> Writer<'_, F> {
         self.to += bytes.len();
     }
 
-    /// Writes a string that may hold escapes.
-    #[cold]
+    /// Writes a string that may hold escapes, without its quotes.
+    #[inline(never)]
     fn put_escaped(&mut self, text: &str) {
         let room = self.out.len().saturating_sub(self.to);
         self.out.truncate(self.to);
-        self.out.push(b'"');
         F::write_escaped(text, self.out);
-        self.out.push(b'"');
         self.to = self.out.len();
         self.out.resize(self.to + room, 0);
     }
 }
 
-impl<F: Form> Emit for Writer<'_, F> {
+impl<F: Form> Emit for Writer<'_, '_, F> {
     #[inline]
     fn open(&mut self, bracket: u8) {
         self.byte(bracket);
@@ -121,10 +148,12 @@ impl<F: Form> Emit for Writer<'_, F> {
     #[inline]
     fn string(&mut self, _: usize, text: &str) {
         let start = self.ordered.tape.place(text);
-        if self.ordered.escapes.touch(start, text.len()) {
-            self.put_escaped(text);
-        } else {
+        if self.stands(start, text) {
             self.copy(start.wrapping_sub(1), text.len() + 2);
+        } else {
+            self.byte(b'"');
+            self.put_escaped(text);
+            self.byte(b'"');
         }
     }
 
@@ -133,8 +162,10 @@ impl<F: Form> Emit for Writer<'_, F> {
         let start = self.ordered.tape.place(name);
         let len = name.len() + 3 + text.len();
         // PERF: without white space around the colon, name and text are one stretch.
-        if self.ordered.tape.place(text).wrapping_sub(start) == name.len() + 3
-            && !self.ordered.escapes.touch(start, len)
+        let text_start = self.ordered.tape.place(text);
+        if text_start.wrapping_sub(start) == name.len() + 3
+            && self.stands(start, name)
+            && self.stands(text_start, text)
         {
             self.copy(start.wrapping_sub(1), len + 2);
         } else {
@@ -180,6 +211,21 @@ impl<F: Form> Emit for Writer<'_, F> {
         self.byte(open);
         self.byte(close);
     }
+}
+
+/// Copies the first bytes of some to a place where there is room; more than that many, where they are few.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "less than a call")]
+fn copy_into(out: &mut [u8], to: usize, bytes: &[u8], len: usize) -> bool {
+    let room = out.get_mut(to..).unwrap_or_default();
+    match (bytes.first_chunk::<CHUNK_BYTES>(), room.first_chunk_mut()) {
+        (Some(chunk), Some(place)) if len <= CHUNK_BYTES => *place = *chunk,
+        _ => match (bytes.get(..len), room.get_mut(..len)) {
+            (Some(bytes), Some(room)) => room.copy_from_slice(bytes),
+            _ => return false,
+        },
+    }
+    true
 }
 
 #[inline]

@@ -77,7 +77,7 @@ impl Duty {
     const TRACK: Self = Self(2);
 
     #[inline]
-    fn duplicates(self) -> bool {
+    pub(super) fn duplicates(self) -> bool {
         self.0 & Self::DUPLICATES.0 != 0
     }
 

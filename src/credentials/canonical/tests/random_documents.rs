@@ -1,5 +1,7 @@
 //! Random documents in many styles: in place or written, the bytes are the same.
 
+use serde_json::Value;
+
 use super::super::forms::{Cpython, Escapes, Form, Jcs};
 use super::super::order::Ordered;
 use super::super::{Buffers, Unfit, cpython, jcs, numbers, write};
@@ -255,6 +257,64 @@ fn in_place_and_written_forms_agree_on_random_documents() {
     }
     println!("{in_place} in place, {cut} of them in two pieces, {duplicates} with duplicates");
     assert!(in_place > 1000 && cut > 100 && duplicates > 10, "{in_place} {cut} {duplicates}");
+}
+
+/// What is known of an outline fits every document that has it, whatever its values, blanks and escapes.
+#[test]
+fn forms_of_known_outlines_are_those_of_the_document_at_hand() {
+    let mut random = Random::seeded("forms_of_known_outlines_are_those_of_the_document_at_hand");
+    let (mut parser, mut outlines) = (Parser::new(64), Outlines::default());
+    let (mut buffers, mut again) = (Buffers::default(), Buffers::default());
+    let (mut known, mut written) = (0, 0);
+    for _ in 0..DOCUMENTS / 64 {
+        let mut text = String::new();
+        Maker::new(random.next()).object(0, &mut text);
+        let Ok(value) = serde_json::from_str::<Value>(&text) else { continue };
+        for _ in 0..6 {
+            let mut other = value.clone();
+            change_values(&mut other, &mut random);
+            let pretty = serde_json::to_string_pretty(&other).unwrap();
+            let text = if random.below(3) == 0 { pretty } else { other.to_string() };
+            let text = if random.below(3) == 0 { text.replace('/', "\\/") } else { text };
+            outlines.parse(&mut parser, text.as_bytes(), |tape| {
+                let tape = tape.unwrap();
+                known += u32::from(tape.outline().is_some());
+                let Ok(form) = jcs(tape, text.as_bytes(), NodeIndex(0), None, &mut buffers) else { return };
+                let mut expected = String::new();
+                naive(&other, &mut expected);
+                assert_eq!(String::from_utf8_lossy(&form.pieces().concat()), expected, "{text}");
+                written += u32::from(tape.outline().is_some() && !form.is_in_place());
+                again.out.clear();
+                if write_all::<Cpython>(tape, text.as_bytes(), NodeIndex(0), None, &mut again).is_ok() {
+                    let form = cpython(tape, text.as_bytes(), NodeIndex(0), None, &mut buffers).unwrap();
+                    assert_eq!(form.pieces().concat(), again.out, "{text}");
+                }
+            });
+        }
+    }
+    println!("{known} of known outlines, {written} of them written");
+    assert!(known > 300 && written > 200, "{known} {written}");
+}
+
+/// Other values of the same kinds.
+fn change_values(value: &mut Value, random: &mut Random) {
+    const TEXTS: &[&str] =
+        &["", "x", "a/b", "\"quoted\"", "line\n", "\u{1}\u{7f}", "größe", "🚀 東京", "back\\slash\\"];
+    match value {
+        Value::String(text) => *text = random.pick(TEXTS).repeat(random.below(12) as usize),
+        Value::Number(_) | Value::Bool(_) | Value::Null => {
+            *value = match random.below(6) {
+                0 => Value::from(random.below(1000)),
+                1 => Value::from(-1.5),
+                2 => Value::from(random.below(100) as f64 / 8.0),
+                3 => Value::Bool(true),
+                4 => Value::Null,
+                _ => Value::from(1e21),
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| change_values(item, random)),
+        Value::Object(members) => members.values_mut().for_each(|member| change_values(member, random)),
+    }
 }
 
 /// Writes a form token by token, whatever the payload looks like.

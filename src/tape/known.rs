@@ -1,0 +1,123 @@
+//! Tapes of documents that need no parser, since somebody knows where their nodes stand. Nothing here knows how.
+
+use super::{Malformed, Node, Outline, Parser, Tape, copy, escaped_unit};
+
+/// A document whose nodes are known beforehand.
+pub(crate) trait Known {
+    /// Whether strings have escapes; then they stand in [`Parser::copy`] without them.
+    fn has_escapes(&self) -> bool;
+
+    /// Writes the nodes, which borrow from the text; `None` if the document is not what it seemed to be.
+    fn write<'t>(&self, text: &'t str, nodes: &mut Vec<Node<'t>>) -> Option<Outline>;
+}
+
+impl Parser {
+    /// A copy of a payload, in which strings may be unescaped in their places.
+    pub(crate) fn copy(&mut self, payload: &[u8]) -> &mut [u8] {
+        copy(payload, &mut self.scratch);
+        self.scratch.truncate(payload.len());
+        &mut self.scratch
+    }
+
+    /// How deep documents may be nested.
+    pub(crate) fn depth_max(&self) -> usize {
+        self.depth_max
+    }
+
+    /// The copy that was made last.
+    pub(crate) fn copied(&mut self) -> &mut [u8] {
+        &mut self.scratch
+    }
+
+    /// As [`Self::parse`], for a payload that is known. Gives `then` back if it is not what it seemed to be.
+    ///
+    /// Without escapes the payload is not even copied: strings are the payload's own.
+    pub(crate) fn parse_known<R, T>(&mut self, payload: &[u8], known: &impl Known, then: T) -> Result<R, T>
+    where
+        T: FnOnce(Result<Tape<'_>, Malformed>) -> R,
+    {
+        let Self { scratch, nodes, .. } = self;
+        let text = if known.has_escapes() { &**scratch } else { payload };
+        let Ok(text) = simdutf8::basic::from_utf8(text) else { return Err(then) };
+        let mut tape = std::mem::replace(nodes, simd_json::Tape(Vec::new())).reset();
+        let outline = known.write(text, &mut tape.0);
+        let result = match outline {
+            Some(_) => {
+                let origin = text.as_ptr().addr();
+                Ok(then(Ok(Tape { nodes: &tape.0, wide: &[], origin, payload, outline })))
+            }
+            None => Err(then),
+        };
+        *nodes = tape.reset();
+        result
+    }
+}
+
+/// Unescapes a string from its first backslash on into its place in a copy, with blanks behind it. Says where its quote
+/// stands, and where its text ends in the copy; `None` if an escape has no meaning, or the string no end.
+pub(crate) fn unescape(payload: &[u8], backslash: usize, copy: &mut [u8]) -> Option<(usize, usize)> {
+    let (mut from, mut to) = (backslash, backslash);
+    loop {
+        // PERF: by words, of which what is too much is overwritten. What an escape stands for is shorter than it is, so the
+        // copy never gets ahead, and what stands behind the string is put back at the end.
+        if let Some(word) = payload.get(from..)?.first_chunk::<8>() {
+            *copy.get_mut(to..)?.first_chunk_mut()? = *word;
+            let plain = plain_bytes(u64::from_le_bytes(*word));
+            (from, to) = (from + plain, to + plain);
+            if plain == 8 {
+                continue;
+            }
+        }
+        let simple = match *payload.get(from)? {
+            b'"' => break,
+            b'\\' => match *payload.get(from + 1)? {
+                kind @ (b'"' | b'\\' | b'/') => kind,
+                b'b' => 0x08,
+                b'f' => 0x0C,
+                b'n' => b'\n',
+                b'r' => b'\r',
+                b't' => b'\t',
+                b'u' => {
+                    let (decoded, len) = escaped_char(payload, from)?;
+                    let mut utf8 = [0; 4];
+                    let utf8 = decoded.encode_utf8(&mut utf8).as_bytes();
+                    copy.get_mut(to..to + utf8.len())?.copy_from_slice(utf8);
+                    (from, to) = (from + len, to + utf8.len());
+                    continue;
+                }
+                _ => return None,
+            },
+            plain => {
+                *copy.get_mut(to)? = plain;
+                (from, to) = (from + 1, to + 1);
+                continue;
+            }
+        };
+        *copy.get_mut(to)? = simple;
+        (from, to) = (from + 2, to + 1);
+    }
+    let behind = (to + 8).min(payload.len()).max(from);
+    copy.get_mut(from..behind)?.copy_from_slice(payload.get(from..behind)?);
+    copy.get_mut(to..from)?.fill(b' ');
+    Some((from, to))
+}
+
+/// How many bytes of a word stand before its first quote or backslash.
+#[inline]
+fn plain_bytes(word: u64) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & (ONES << 7);
+    let found = zeros(word ^ (ONES * u64::from(b'"'))) | zeros(word ^ (ONES * u64::from(b'\\')));
+    found.trailing_zeros() as usize / 8
+}
+
+/// The character of the `\u` escape at a place, and how long that is: two of them make one of a pair.
+fn escaped_char(text: &[u8], at: usize) -> Option<(char, usize)> {
+    let unit = escaped_unit(text, at)?;
+    match (unit, escaped_unit(text, at + 6)) {
+        (0xd800..=0xdbff, Some(low @ 0xdc00..=0xdfff)) => {
+            char::from_u32(0x1_0000 + ((unit - 0xd800) << 10) + (low - 0xdc00)).map(|char| (char, 12))
+        }
+        _ => char::from_u32(unit).map(|char| (char, 6)),
+    }
+}
