@@ -4,7 +4,6 @@
 //! is asked for; nothing here runs on the way of a record.
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -20,7 +19,7 @@ use super::shadow::ShadowGroups;
 use super::view;
 use crate::histograms::{Histograms, Stage};
 use crate::pipeline::sample::Sample;
-use crate::pipeline::shadow::ShadowChange;
+use crate::pipeline::shadow::ShadowChanges;
 use crate::pipeline::stop::Stop;
 use crate::pipeline::{Editions, Meters};
 use crate::status::Status;
@@ -165,7 +164,7 @@ impl Hub {
         self.running.store(false, Ordering::Release);
         if let Some(shadow) = &self.parts.meters.shadow {
             // Wakes whoever gathers; one who is busy looks by itself.
-            let _ = shadow.try_send(Vec::new());
+            let _ = shadow.try_send(None);
         }
     }
 
@@ -232,11 +231,8 @@ impl Hub {
     }
 
     /// Gathers what candidate rules would change until the run has ended.
-    pub fn gather_shadow(&self, changes: &Receiver<Vec<ShadowChange>>) -> std::io::Result<()> {
-        let parts = &self.parts;
-        // A reload can bring a candidate, or another file.
-        let report = || PathBuf::from(&parts.reloader.config().shadow.report);
-        self.shadow.gather(changes, &parts.places, &parts.editions, report, || self.is_running())
+    pub fn gather_shadow(&self, changes: &Receiver<Option<ShadowChanges>>) -> std::io::Result<()> {
+        self.shadow.gather(changes, &self.parts.places, &self.parts.editions, || self.is_running())
     }
 
     /// Asks the brokers from time to time where partitions end, until the run has ended: while reading is stuck, no

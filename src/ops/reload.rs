@@ -92,7 +92,11 @@ pub fn compile(
     candidate.kafka.topics.clone_from(&config.kafka.topics);
     let candidate_rules = compile_rules(&candidate, Some(&candidate_file))?;
     check_same_formats(config, &rules, &candidate, &candidate_rules, &candidate_file)?;
-    let candidate = Candidate { rules: candidate_rules, settings: state::Settings::of(&candidate) };
+    let candidate = Candidate {
+        rules: candidate_rules,
+        settings: state::Settings::of(&candidate),
+        report: PathBuf::from(&config.shadow.report),
+    };
     Ok((rules, Some(Arc::new(candidate))))
 }
 

@@ -1,12 +1,13 @@
 //! What candidate rules would change: every record in a report file, and groups by cause for the ops port.
 //!
-//! Gathered on a thread of its own from lists that the gate sends per batch. Counts are exact; a group keeps a few
+//! Gathered on a thread of its own from lists that the gate sends per batch, each for the report of the candidate that its
+//! batch was judged by: a reload that takes the candidate away cuts nothing off. Counts are exact; a group keeps a few
 //! records by name, the file has them all.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use serde_json::{Value, json};
 use super::mask::cut;
 use super::places::Places;
 use crate::pipeline::Editions;
-use crate::pipeline::shadow::{ShadowChange, ShadowSender};
+use crate::pipeline::shadow::{ShadowChange, ShadowChanges, ShadowSender};
 use crate::verdict::Reason;
 
 /// LIMIT: batches whose changes wait to be gathered; then the gate waits, since the report is complete.
@@ -60,11 +61,11 @@ struct Report {
 }
 
 impl Report {
-    fn follow(&mut self, path: PathBuf) {
+    fn follow(&mut self, path: &Path) {
         if self.path != path {
             self.flush();
             self.file = None;
-            self.path = path;
+            path.clone_into(&mut self.path);
             if !self.path.as_os_str().is_empty() {
                 let created = File::create(&self.path);
                 self.file = self.note(created).map(BufWriter::new);
@@ -104,35 +105,34 @@ impl Report {
 impl ShadowGroups {
     /// The way from the gate to whoever gathers.
     #[must_use]
-    pub fn channel() -> (ShadowSender, Receiver<Vec<ShadowChange>>) {
+    pub fn channel() -> (ShadowSender, Receiver<Option<ShadowChanges>>) {
         bounded(WAITING_MAX)
     }
 
-    /// Gathers until the run has ended; `report` names the file that is wanted at the moment. A file that cannot be
-    /// written stops neither the run nor the counts; the first such error comes back at the end.
+    /// Gathers until the run has ended. A file that cannot be written stops neither the run nor the counts; the first such
+    /// error comes back at the end.
     pub fn gather(
         &self,
-        from: &Receiver<Vec<ShadowChange>>,
+        from: &Receiver<Option<ShadowChanges>>,
         places: &Places,
         editions: &Editions,
-        report: impl Fn() -> PathBuf,
         is_running: impl Fn() -> bool,
     ) -> std::io::Result<()> {
         let mut file = Report::default();
-        file.follow(report());
+        // A candidate that would change nothing leaves an empty report.
+        if let Some(candidate) = &editions.current().candidate {
+            file.follow(&candidate.report);
+        }
         loop {
             let changes = match from.recv_timeout(LOOK_EVERY) {
-                Ok(changes) => changes,
-                Err(_) if is_running() => continue,
-                Err(_) => break,
+                Ok(Some(changes)) => changes,
+                // What a run sent before its end is still there.
+                Ok(None) | Err(_) if is_running() || !from.is_empty() => continue,
+                Ok(None) | Err(_) => break,
             };
-            // Nothing to tell: somebody wants to know whether the run goes on.
-            if changes.is_empty() && !is_running() && from.is_empty() {
-                break;
-            }
-            file.follow(report());
+            file.follow(&changes.of.report);
             let rules = editions.current();
-            for change in &changes {
+            for change in &changes.records {
                 let format = change.format.map_or("none", |format| rules.format_name(format));
                 let src = places.record(change.partition, change.place);
                 file.write(&json!({
@@ -188,5 +188,49 @@ impl ShadowGroups {
             })
         });
         Value::Array(shown.collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::config::Config;
+    use crate::judge::Rules;
+    use crate::pipeline::batch::Partition;
+    use crate::pipeline::edition::Candidate;
+    use crate::state::Settings;
+
+    #[test]
+    fn a_candidate_that_is_gone_still_gets_what_its_batches_would_change() {
+        let config = Config::default();
+        let rules = || Rules::compile(&config).unwrap();
+        let report = std::env::temp_dir().join(format!("tollgate-shadow-{}.ndjson", std::process::id()));
+        let of =
+            Arc::new(Candidate { rules: rules(), settings: Settings::of(&config), report: report.clone() });
+        let (to, from) = ShadowGroups::channel();
+        for place in [7, 8] {
+            let record = ShadowChange {
+                partition: Partition(0),
+                place,
+                format: None,
+                live: None,
+                candidate: Some(Reason::TooBig),
+                pointer: String::new(),
+            };
+            to.send(Some(ShadowChanges { of: Arc::clone(&of), records: vec![record] })).unwrap();
+        }
+        // By the time that somebody looks, the rules have no candidate, and the run has ended.
+        let editions = Editions::from(Arc::new(rules()));
+        let groups = ShadowGroups::default();
+        let places = Places::Files(vec!["in.ndjson".into()]);
+        to.send(None).unwrap();
+        groups.gather(&from, &places, &editions, || false).unwrap();
+        let told = std::fs::read_to_string(&report).unwrap();
+        std::fs::remove_file(&report).unwrap();
+        assert_eq!(groups.pairs(), [("ok", "too-big", 2)]);
+        let places: Vec<_> = told.lines().map(|line| line.contains("in.ndjson:")).collect();
+        assert_eq!(places, [true, true], "{told}");
     }
 }

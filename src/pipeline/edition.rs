@@ -4,6 +4,7 @@
 //! at one offset of each partition, and nothing waits. Publishing must stay free of locks on the way of a record.
 
 use std::ops::Deref;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -28,6 +29,8 @@ pub struct Candidate {
     pub rules: Rules,
     /// What their window and ledger go by.
     pub settings: state::Settings,
+    /// The file that gets every record which they would give another verdict; empty for none.
+    pub report: PathBuf,
 }
 
 impl Deref for Edition {

@@ -45,6 +45,14 @@ pub struct ShadowChange {
     pub pointer: String,
 }
 
+/// What a candidate would change of one batch.
+pub struct ShadowChanges {
+    /// The candidate that the batch was judged by, which a reload may have taken away since.
+    pub of: Arc<Candidate>,
+    /// The records, in order.
+    pub records: Vec<ShadowChange>,
+}
+
 /// A worker's judge of candidate rules.
 pub(super) struct SecondJudge {
     of: Arc<Candidate>,
@@ -83,7 +91,7 @@ struct Compared {
     batch: u64,
     origin: Origin,
     records: u64,
-    changes: Vec<ShadowChange>,
+    changes: ShadowChanges,
 }
 
 /// The gate's side: the candidate's own memory.
@@ -119,6 +127,7 @@ impl Shadow {
     /// Compares a batch that both have decided about.
     pub(super) fn compare(&mut self, batch: &mut Batch) {
         let (Some(state), Some(mut judged)) = (&mut self.state, batch.judged.take()) else { return };
+        let Some(of) = batch.rules.candidate.clone() else { return };
         if decide(state, batch, &mut judged.outcomes, &judged.facts).is_err() {
             tracing::warn!("the candidate's window is full: it is compared no further");
             self.state = None;
@@ -146,6 +155,7 @@ impl Shadow {
         let origin =
             Origin { partition: batch.partition.0, epoch: batch.epoch, offsets: batch.payloads.offsets() };
         let records = batch.outcomes.len() as u64;
+        let changes = ShadowChanges { of, records: changes };
         self.compared.push_back(Compared { batch: batch.number, origin, records, changes });
     }
 
@@ -186,11 +196,11 @@ impl Shadow {
 fn tell(compared: Option<Compared>, meters: &Meters) {
     let Some(Compared { records, changes, .. }) = compared else { return };
     meters.shadow_records.fetch_add(records, Ordering::Relaxed);
-    if let Some(to) = meters.shadow.as_ref().filter(|_| !changes.is_empty()) {
+    if let Some(to) = meters.shadow.as_ref().filter(|_| !changes.records.is_empty()) {
         // Whoever gathers them may have ended before the run.
-        let _ = to.send(changes);
+        let _ = to.send(Some(changes));
     }
 }
 
-/// Where changes go: a list per batch.
-pub type ShadowSender = Sender<Vec<ShadowChange>>;
+/// Where changes go, batch by batch. Nothing instead of a batch wakes whoever gathers them.
+pub type ShadowSender = Sender<Option<ShadowChanges>>;
