@@ -22,7 +22,8 @@ fn is_safe_closely(path: &str) -> bool {
 }
 
 /// Whether nothing in a path needs a closer look: it is not short, has no control character, backslash or colon, no segment
-/// that is empty or begins with a dot, no `~` in front.
+/// that is empty or begins with a dot, no `~` in front. The first segment may begin with a dot if what follows cannot be
+/// that of `.git`: many repositories keep their plans in such a directory.
 ///
 /// PERF: bytes are looked at in groups, each next to the one in front of it; compilers make a few wide instructions of it.
 #[expect(clippy::needless_bitwise_bool, reason = "lazy operators would be branches")]
@@ -41,7 +42,11 @@ fn looks_safe(path: &[u8]) -> bool {
         return false;
     };
     let mut groups = before.as_chunks().0.iter().zip(bytes.as_chunks().0);
-    let ends_well = !matches!(first, b'/' | b'.' | b'~') && !is_odd(*first) && *last != b'/';
+    let begins_well = match (first, bytes) {
+        (b'.', [second, ..]) => !matches!(second, b'/' | b'.' | b'g' | b'G'),
+        _ => !matches!(first, b'/' | b'~'),
+    };
+    let ends_well = begins_well && !is_odd(*first) && *last != b'/';
     ends_well && !groups.any(|(before, bytes)| any_odd(before, bytes)) && !any_odd(last_before, last_bytes)
 }
 
@@ -78,6 +83,8 @@ mod tests {
             "a/b/c/d/e/f/g/h/i.j",
             "docs/a-b_c/file.name.md",
             ".workflow/index.md",
+            ".artifacts/plans/index.md",
+            ".gitlab/long/path/to/a.file",
             "a b/c",
             "é/ü",
             "a/b:c",
@@ -118,6 +125,10 @@ mod tests {
             "a/\u{7f}",
             "a\u{85}",
             ".git/x",
+            ".git/long/path/to/a.file",
+            ".GIT/long/path/to/a.file",
+            "./long/path/to/a.file",
+            "../long/path/to/a.file",
             "a/.GIT",
             ".Git",
         ];
