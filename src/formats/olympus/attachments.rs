@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use foldhash::fast::RandomState;
+
 use crate::attachments::Attachments;
 use crate::config;
 use crate::credentials::digest::{self, FileHash, Sha256};
@@ -33,7 +35,7 @@ pub(super) enum Contents {
     /// Nowhere.
     None,
     /// In the configuration.
-    Listed(HashMap<Box<str>, Sha256>),
+    Listed(HashMap<Box<str>, Sha256, RandomState>),
     /// In a directory.
     Directory(Attachments),
 }

@@ -107,7 +107,7 @@ impl<'l> Lesson<'l> {
         Self {
             frames,
             payload,
-            frame: Frame { outline, controls: 0, texts, others },
+            frame: Frame { outline, controls: 0, name_bytes: 0, texts, others },
             piece: 0,
             start: 0,
             at: 0,
@@ -185,6 +185,7 @@ impl<'l> Lesson<'l> {
                 let (Ok(before), Ok(len)) = (u16::try_from(value_at - start), u16::try_from(len)) else {
                     return Err(Unfit::Document);
                 };
+                self.frame.name_bytes += u32::from(len);
                 *listed = Listed::At(TextAt { value: self.values, before, len });
             }
         }

@@ -109,6 +109,8 @@ struct Frame {
     outline: Outline,
     /// Bytes of its pieces that no string may hold.
     controls: u32,
+    /// Bytes of its names.
+    name_bytes: u32,
     /// Its nodes, as if all were strings.
     texts: Span,
     /// What those are that are none.

@@ -1,7 +1,7 @@
 //! Puts the nodes of a document whose frame is known onto the tape, and says no to whatever the parser would not take.
 
 use super::learn::controls;
-use super::{Found, Frame, Frames, OF_VALUE};
+use super::{Found, Frame, Frames, OF_VALUE, TextAt};
 use crate::tape::{self, Node, Outline, StaticNode};
 
 /// A document with a known frame, and its values.
@@ -38,26 +38,42 @@ impl tape::Known for Fitting<'_> {
     #[inline]
     fn write<'t>(&self, text: &'t str, nodes: &mut Vec<Node<'t>>) -> Option<Outline> {
         let (Frames { found, texts, others, .. }, frame) = (&*self.frames, &self.frame);
-        let texts = texts.list(frame.texts)?;
-        let mut text_bytes = 0;
-        nodes.resize(texts.len(), Node::Static(StaticNode::Null));
-        // PERF: one way for all, without a jump that depends on what a node is.
-        for (node, at) in nodes.iter_mut().zip(texts) {
-            let value = found.get(usize::from(at.value))?;
-            let start = (value.start as usize).wrapping_sub(usize::from(at.before));
-            let len = if at.len == OF_VALUE { value.len as usize } else { usize::from(at.len) };
-            let text = text.get(start..start.wrapping_add(len))?;
-            text_bytes += len;
-            *node = Node::String(text);
-        }
+        write_texts(text, texts.list(frame.texts)?, found, nodes)?;
+        let value_bytes: usize = found.iter().map(|value| value.len as usize).sum();
+        let mut text_bytes = frame.name_bytes as usize + value_bytes;
         for other in others.list(frame.others)? {
             *nodes.get_mut(usize::from(other.node))? = match other.value {
                 None => other.container,
-                Some(value) => Node::Static(scalar(text_of(text, found, value)?)?),
+                Some(value) => {
+                    let text = text_of(text, found, value)?;
+                    text_bytes -= text.len();
+                    Node::Static(scalar(text)?)
+                }
             };
         }
         Some(Outline { text_bytes, ..frame.outline })
     }
+}
+
+/// Writes all nodes, as if they were strings.
+///
+/// PERF: one way for all, without a jump that depends on what a node is, and a function of its own, so that what the loop
+/// needs stays in registers.
+#[inline(never)]
+fn write_texts<'t>(
+    text: &'t str,
+    texts: &[TextAt],
+    found: &[Found],
+    nodes: &mut Vec<Node<'t>>,
+) -> Option<()> {
+    nodes.resize(texts.len(), Node::Static(StaticNode::Null));
+    for (node, at) in nodes.iter_mut().zip(texts) {
+        let value = found.get(usize::from(at.value))?;
+        let start = (value.start as usize).wrapping_sub(usize::from(at.before));
+        let len = if at.len == OF_VALUE { value.len as usize } else { usize::from(at.len) };
+        *node = Node::String(text.get(start..start.wrapping_add(len))?);
+    }
+    Some(())
 }
 
 #[inline]
@@ -67,7 +83,26 @@ fn text_of<'t>(text: &'t str, found: &[Found], value: u16) -> Option<&'t str> {
 }
 
 /// A number or word, if it is one and 64 bits carry it.
+#[inline]
 fn scalar(text: &str) -> Option<StaticNode> {
+    short_whole(text.as_bytes()).map(StaticNode::U64).or_else(|| any_scalar(text))
+}
+
+/// A whole number that is neither negative nor long. PERF: most numbers are.
+#[inline]
+fn short_whole(text: &[u8]) -> Option<u64> {
+    const DIGITS_MAX: usize = 18;
+    if text.len() > DIGITS_MAX || matches!(text, [] | [b'0', _, ..]) {
+        return None;
+    }
+    text.iter().try_fold(0, |number, byte| {
+        let digit = byte.wrapping_sub(b'0');
+        (digit < 10).then_some(number * 10 + u64::from(digit))
+    })
+}
+
+#[inline(never)]
+fn any_scalar(text: &str) -> Option<StaticNode> {
     match text {
         "true" => return Some(StaticNode::Bool(true)),
         "false" => return Some(StaticNode::Bool(false)),
