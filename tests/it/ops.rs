@@ -483,6 +483,22 @@ fn a_reload_brings_a_candidate_and_takes_it_away() {
     assert_eq!(places, (301..=600).map(|line| Value::from(format!("-:{line}"))).collect::<Vec<_>>());
 }
 
+/// Memory is reserved ahead and touched bit by bit: huge pages would make each bit one of 2 MB.
+#[test]
+#[cfg(target_os = "linux")]
+fn no_memory_asks_for_huge_pages() {
+    let dir = TempDir::new("ops-pages");
+    let mut daemon = Daemon::start(&dir, RECORD_CLOCK);
+    daemon.feed(&stream(17, 0, 1000).0);
+    daemon.wait_until("they are counted", |daemon| daemon.records() >= 1000.0);
+    let maps = fs::read_to_string(format!("/proc/{}/smaps", daemon.child.id())).unwrap();
+    let flags: Vec<_> = maps.lines().filter_map(|line| line.strip_prefix("VmFlags:")).collect();
+    assert!(flags.len() > 10, "{maps}");
+    let huge = flags.iter().filter(|flags| flags.split_whitespace().any(|flag| flag == "hg")).count();
+    assert_eq!(huge, 0, "of {} mappings", flags.len());
+    daemon.finish();
+}
+
 #[test]
 fn top_and_tap_show_a_running_filter() {
     let dir = TempDir::new("ops-top");
