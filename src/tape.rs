@@ -11,6 +11,7 @@
 //! This file must not know formats, schemas or reasons beyond the syntax of JSON.
 
 mod known;
+pub(crate) mod lanes;
 #[cfg(test)]
 mod tests;
 

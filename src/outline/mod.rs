@@ -119,7 +119,7 @@ impl Outlines {
         let mut then = then;
         if let Some(frame) = frame
             && let Some(slot) = self.slot_of(frame)
-            && let Some(fitting) = self.frames.fitting(frame, payload)
+            && let Some(fitting) = self.frames.fitting(frame)
         {
             match parser.parse_known(payload, &fitting, then) {
                 Ok(result) => {

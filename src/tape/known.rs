@@ -1,5 +1,6 @@
 //! Tapes of documents that need no parser, since somebody knows where their nodes stand. Nothing here knows how.
 
+use super::lanes::{LOOK_BYTES, plain_bytes};
 use super::{Malformed, Node, Outline, Parser, Tape, copy, escaped_unit};
 
 /// A document whose nodes are known beforehand.
@@ -54,17 +55,18 @@ impl Parser {
 }
 
 /// Unescapes a string from its first backslash on into its place in a copy, with blanks behind it. Says where its quote
-/// stands, and where its text ends in the copy; `None` if an escape has no meaning, or the string no end.
+/// stands, and where its text ends in the copy; `None` if an escape has no meaning, a control character stands in it, or
+/// it has no end.
 pub(crate) fn unescape(payload: &[u8], backslash: usize, copy: &mut [u8]) -> Option<(usize, usize)> {
     let (mut from, mut to) = (backslash, backslash);
     loop {
-        // PERF: by words, of which what is too much is overwritten. What an escape stands for is shorter than it is, so the
-        // copy never gets ahead, and what stands behind the string is put back at the end.
-        if let Some(word) = payload.get(from..)?.first_chunk::<8>() {
-            *copy.get_mut(to..)?.first_chunk_mut()? = *word;
-            let plain = plain_bytes(u64::from_le_bytes(*word));
+        // PERF: many bytes at a time, of which what is too much is overwritten. What an escape stands for is shorter than it
+        // is, so the copy never gets ahead, and what stands behind the string is put back at the end.
+        if let Some(look) = payload.get(from..)?.first_chunk() {
+            *copy.get_mut(to..)?.first_chunk_mut()? = *look;
+            let plain = plain_bytes(look);
             (from, to) = (from + plain, to + plain);
-            if plain == 8 {
+            if plain == LOOK_BYTES {
                 continue;
             }
         }
@@ -87,6 +89,7 @@ pub(crate) fn unescape(payload: &[u8], backslash: usize, copy: &mut [u8]) -> Opt
                 }
                 _ => return None,
             },
+            ..0x20 => return None,
             plain => {
                 *copy.get_mut(to)? = plain;
                 (from, to) = (from + 1, to + 1);
@@ -96,19 +99,10 @@ pub(crate) fn unescape(payload: &[u8], backslash: usize, copy: &mut [u8]) -> Opt
         *copy.get_mut(to)? = simple;
         (from, to) = (from + 2, to + 1);
     }
-    let behind = (to + 8).min(payload.len()).max(from);
+    let behind = (to + LOOK_BYTES).min(payload.len()).max(from);
     copy.get_mut(from..behind)?.copy_from_slice(payload.get(from..behind)?);
     copy.get_mut(to..from)?.fill(b' ');
     Some((from, to))
-}
-
-/// How many bytes of a word stand before its first quote or backslash.
-#[inline]
-fn plain_bytes(word: u64) -> usize {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & (ONES << 7);
-    let found = zeros(word ^ (ONES * u64::from(b'"'))) | zeros(word ^ (ONES * u64::from(b'\\')));
-    found.trailing_zeros() as usize / 8
 }
 
 /// The character of the `\u` escape at a place, and how long that is: two of them make one of a pair.

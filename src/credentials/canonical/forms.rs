@@ -7,6 +7,7 @@
 use std::cmp::Ordering;
 
 use super::numbers::{self, Text};
+use crate::tape::lanes::{to_special, to_special_or_beyond_ascii};
 
 /// One canonical form.
 pub(super) trait Form {
@@ -105,17 +106,11 @@ impl Form for Jcs {
     }
 
     fn write_escaped(text: &str, out: &mut Vec<u8>) {
-        write_escaped(
-            text,
-            out,
-            may_hold_special,
-            |byte| byte < 0x20 || byte == b'"' || byte == b'\\',
-            |rest, out| {
-                let (byte, rest) = rest.split_first()?;
-                write_short_or_hex(u16::from(*byte), out);
-                Some(rest)
-            },
-        );
+        write_escaped(text, out, to_special, |rest, out| {
+            let (byte, rest) = rest.split_first()?;
+            write_short_or_hex(u16::from(*byte), out);
+            Some(rest)
+        });
     }
 
     fn double(value: f64) -> Text {
@@ -158,9 +153,7 @@ impl Form for Cpython {
     }
 
     fn write_escaped(text: &str, out: &mut Vec<u8>) {
-        let escape = |byte: u8| !(0x20..0x7F).contains(&byte) || byte == b'"' || byte == b'\\';
-        let may_hold = |chunk: u64| may_hold_special(chunk) || chunk & HIGH_BITS != 0 || holds_delete(chunk);
-        write_escaped(text, out, may_hold, escape, |rest, out| {
+        write_escaped(text, out, to_special_or_beyond_ascii, |rest, out| {
             let text = std::str::from_utf8(rest.get(..first_char_bytes(rest))?).ok()?;
             for unit in text.chars().next()?.encode_utf16(&mut [0; 2]) {
                 write_short_or_hex(*unit, out);
@@ -221,46 +214,22 @@ fn mismatch(left: &[u8], right: &[u8]) -> Option<(u8, u8)> {
     left.iter().zip(right).find(|(left, right)| left != right).map(|(left, right)| (*left, *right))
 }
 
-/// Writes a text, stretches without escapes at once; `write_one` writes what one escape stands for and returns the rest.
-///
-/// `may_hold` says for eight bytes at once whether one of them may have to be escaped.
+/// Writes a text, stretches without escapes at once; `to_escape` says how long one is, `write_one` writes what one escape
+/// stands for and returns the rest.
 #[inline]
 fn write_escaped(
     text: &str,
     out: &mut Vec<u8>,
-    may_hold: impl Fn(u64) -> bool,
-    is_escaped: impl Fn(u8) -> bool,
+    to_escape: impl Fn(&[u8]) -> Option<usize>,
     mut write_one: impl for<'a> FnMut(&'a [u8], &mut Vec<u8>) -> Option<&'a [u8]>,
 ) {
     let mut rest = text.as_bytes();
-    loop {
-        let clean =
-            rest.as_chunks().0.iter().take_while(|chunk| !may_hold(u64::from_le_bytes(**chunk))).count() * 8;
-        let tail = rest.get(clean..).unwrap_or_default();
-        let Some(at) = tail.iter().position(|byte| is_escaped(*byte)) else {
-            out.extend_from_slice(rest);
-            return;
-        };
-        let (plain, escaped) = rest.split_at(clean + at);
+    while let Some((plain, escaped)) = to_escape(rest).and_then(|at| rest.split_at_checked(at)) {
         out.extend_from_slice(plain);
         let Some(behind) = write_one(escaped, out) else { return };
         rest = behind;
     }
-}
-
-/// Whether one of eight bytes is a control character, a quote or a backslash; sometimes also `true` for others.
-#[inline]
-fn may_hold_special(chunk: u64) -> bool {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    let below = |chunk: u64, limit: u64| chunk.wrapping_sub(ONES * limit) & !chunk & HIGH_BITS;
-    let is = |byte: u8| below(chunk ^ (ONES * u64::from(byte)), 1);
-    below(chunk, 0x20) | is(b'"') | is(b'\\') != 0
-}
-
-/// Whether one of eight ASCII bytes is 0x7F.
-#[inline]
-fn holds_delete(chunk: u64) -> bool {
-    chunk.wrapping_add(0x0101_0101_0101_0101) & HIGH_BITS != 0
+    out.extend_from_slice(rest);
 }
 
 /// How many bytes the first code point takes.

@@ -115,11 +115,16 @@ impl<'a, 'o, F: Form> Writer<'a, 'o, F> {
     /// Writes a string that may hold escapes, without its quotes.
     #[inline(never)]
     fn put_escaped(&mut self, text: &str) {
-        let room = self.out.len().saturating_sub(self.to);
-        self.out.truncate(self.to);
+        // It is made behind all room, and what it takes more than it did in the payload is added to the room.
+        let room = self.out.len();
         F::write_escaped(text, self.out);
-        self.to = self.out.len();
-        self.out.resize(self.to + room, 0);
+        let len = self.out.len() - room;
+        self.is_whole &= self.to + len <= room + len.saturating_sub(text.len());
+        if self.is_whole {
+            self.out.copy_within(room.., self.to);
+        }
+        self.out.truncate(room + len.saturating_sub(text.len()));
+        self.to += len;
     }
 }
 

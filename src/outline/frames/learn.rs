@@ -107,7 +107,7 @@ impl<'l> Lesson<'l> {
         Self {
             frames,
             payload,
-            frame: Frame { outline, controls: 0, name_bytes: 0, texts, others },
+            frame: Frame { outline, name_bytes: 0, texts, others },
             piece: 0,
             start: 0,
             at: 0,
@@ -199,9 +199,8 @@ impl<'l> Lesson<'l> {
         if text.len() > PIECE_BYTES_MAX {
             return Err(Unfit::Document);
         }
-        self.frame.controls += controls(text) as u32;
         let frames = &mut *self.frames;
-        let (before, head) = (self.piece, head_of(text));
+        let (before, (head, beyond)) = (self.piece, head_of(text));
         let bucket = frames.bucket(before, keys_of(text).next().unwrap_or_default());
         let first = frames.buckets.get(bucket).copied().unwrap_or_default();
         let (mut candidate, mut chained) = (first, 0);
@@ -220,7 +219,8 @@ impl<'l> Lesson<'l> {
         }
         let literal = frames.literals.add(text.iter().copied()).ok_or(Unfit::Full)?;
         let number = frames.pieces.len() as u32;
-        frames.pieces.push(Piece { head, literal, follows, forks: false, before, chain: first, next: 0 });
+        let piece = Piece { head, beyond, literal, follows, forks: false, before, chain: first, next: 0 };
+        frames.pieces.push(piece);
         if let Some(bucket) = frames.buckets.get_mut(bucket) {
             *bucket = number;
         }
@@ -271,17 +271,4 @@ fn string_end(payload: &[u8], start: usize) -> Option<usize> {
         }
         at += 2;
     }
-}
-
-/// How many bytes no string may hold.
-pub(super) fn controls(text: &[u8]) -> usize {
-    // PERF: the smallest byte of a text is found by its vectors; most have no such byte. What is counted is counted in bytes,
-    // as many as fit into one, before it is added up.
-    const BLOCK: usize = 128;
-    let smallest = text.iter().copied().fold(u8::MAX, u8::min);
-    if smallest >= b' ' {
-        return 0;
-    }
-    let of_block = |block: &[u8]| block.iter().fold(0_u8, |sum, byte| sum + u8::from(*byte < b' '));
-    text.chunks(BLOCK).map(|block| usize::from(of_block(block))).sum()
 }

@@ -20,6 +20,7 @@ mod write;
 use std::hash::{BuildHasher as _, RandomState};
 
 use super::pool::{Pool, Span};
+use crate::tape::lanes::LOOK_BYTES;
 use crate::tape::{Node, Outline};
 
 /// LIMIT: frames that are known at a time.
@@ -38,7 +39,7 @@ const LITERAL_BYTES_MAX: usize = 1 << 19;
 /// LIMIT: nodes of all frames.
 const POOLED_MAX: usize = 1 << 16;
 /// The first bytes of a piece, which are compared at once.
-const HEAD_BYTES: usize = 32;
+const HEAD_BYTES: usize = LOOK_BYTES;
 /// After all frames were forgotten for lack of room, one in so many is learned; twice as many the next time.
 const PATIENCE: u32 = 16;
 const PATIENCE_MAX: u32 = 1024;
@@ -74,11 +75,14 @@ pub(super) struct Frames {
     patience: u32,
 }
 
-/// The text between two values, and what follows it.
+/// The text between two values, and what follows it. PERF: one line of the cache.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 struct Piece {
     /// Its first bytes, with zeros behind them.
-    head: [u64; HEAD_BYTES / 8],
+    head: [u8; HEAD_BYTES],
+    /// A bit for each byte of the head that is none of the piece.
+    beyond: u32,
     /// All of it.
     literal: Span,
     follows: Follows,
@@ -107,8 +111,6 @@ enum Follows {
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     outline: Outline,
-    /// Bytes of its pieces that no string may hold.
-    controls: u32,
     /// Bytes of its names.
     name_bytes: u32,
     /// Its nodes, as if all were strings.
@@ -173,7 +175,8 @@ impl Frames {
     /// Forgets all frames.
     fn clear(&mut self) {
         let none = Piece {
-            head: [0; HEAD_BYTES / 8],
+            head: [0; HEAD_BYTES],
+            beyond: 0,
             literal: Span::default(),
             follows: Follows::Scalar,
             forks: false,
@@ -217,20 +220,11 @@ fn keys_of(text: &[u8]) -> impl Iterator<Item = u64> {
         .flatten()
 }
 
-/// The first bytes of a text as words, with zeros behind them.
-fn head_of(text: &[u8]) -> [u64; HEAD_BYTES / 8] {
+/// The first bytes of a text, with zeros behind them, and a bit for each of the zeros.
+fn head_of(text: &[u8]) -> ([u8; HEAD_BYTES], u32) {
     let mut head = [0; HEAD_BYTES];
     for (place, byte) in head.iter_mut().zip(text) {
         *place = *byte;
     }
-    words(&head)
-}
-
-#[inline]
-fn words(bytes: &[u8; HEAD_BYTES]) -> [u64; HEAD_BYTES / 8] {
-    let mut words = [0; HEAD_BYTES / 8];
-    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
-        *word = u64::from_le_bytes(*bytes);
-    }
-    words
+    (head, u32::MAX.unbounded_shl(text.len() as u32))
 }

@@ -1,6 +1,5 @@
 //! Puts the nodes of a document whose frame is known onto the tape, and says no to whatever the parser would not take.
 
-use super::learn::controls;
 use super::{Found, Frame, Frames, OF_VALUE, TextAt};
 use crate::tape::{self, Node, Outline, StaticNode};
 
@@ -23,10 +22,9 @@ impl Frames {
 
     /// The document that was found to have a frame.
     #[inline]
-    pub(in crate::outline) fn fitting(&mut self, frame: u32, payload: &[u8]) -> Option<Fitting<'_>> {
+    pub(in crate::outline) fn fitting(&mut self, frame: u32) -> Option<Fitting<'_>> {
         let frame = *self.known.get(frame as usize)?;
-        // Pieces are equal, so one that is too many stands in a value.
-        (controls(payload) == frame.controls as usize).then_some(Fitting { frames: self, frame })
+        Some(Fitting { frames: self, frame })
     }
 }
 
