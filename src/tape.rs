@@ -86,6 +86,13 @@ impl<'a> Tape<'a> {
         self.payload
     }
 
+    /// Whether it is known that no string has an escape: then strings are the payload's own.
+    #[inline]
+    #[must_use]
+    pub(crate) fn has_no_escapes(self) -> bool {
+        self.origin == self.payload.as_ptr().addr()
+    }
+
     /// The numbers that no 64-bit form can carry, ascending by node; nearly always empty.
     #[must_use]
     pub fn wide(self) -> &'a [Wide] {

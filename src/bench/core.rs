@@ -127,31 +127,47 @@ pub struct CorpusReport {
     pub name: &'static str,
     /// Mean bytes of a record.
     pub bytes: f64,
-    /// memcpy, tape, HMAC, judge, and the user's program where there is one.
+    /// memcpy, tape, HMAC, judge, judge with facts, and the user's program where there is one.
     pub rows: Vec<Row>,
-    /// The judge next to tape and HMAC: the median of each round's ratio.
+    /// The judge, from payload to verdict, next to tape and HMAC: the median of each round's ratio.
     pub ratio: f64,
-    /// The user's program next to the judge.
+    /// The same with the facts that a worker makes for the gate of what holds.
+    pub ratio_with_facts: f64,
+    /// The user's program, which makes no facts, next to the judge.
     pub user_ratio: Option<f64>,
     /// The judge's stages, in nanoseconds per record, with the cost of looking at the clock.
     pub stages: Vec<Row>,
-    /// Allocations per record of a warm judge, facts included.
+    /// Allocations for each record of two warm judges, one of which makes facts.
     pub allocations: Option<f64>,
 }
 
 /// Measures one corpus. Every record must be accepted.
 pub fn measure(corpus: &Corpus, rules: &Rules, now: Timestamp, extras: &mut Extras<'_>) -> CorpusReport {
     let mut bench = Bench::new(corpus, rules, now);
-    let mut rounds: Vec<[f64; 5]> = Vec::new();
+    let mut rounds: Vec<[f64; 6]> = Vec::new();
     for _ in 0..ROUNDS {
         let user = extras.user.as_mut().map(|user| {
             fastest(corpus, |record| {
                 black_box(user(record));
             })
         });
-        rounds.push([bench.memcpy(), bench.tape(), bench.hmac(), bench.judge(), user.unwrap_or_default()]);
+        rounds.push([
+            bench.memcpy(),
+            bench.tape(),
+            bench.hmac(),
+            bench.judge(Facts::No),
+            bench.judge(Facts::Yes),
+            user.unwrap_or_default(),
+        ]);
     }
-    let names = ["memcpy", "simd-json tape", "ring HMAC-SHA256", "judge", "serde_json + jsonschema + ring"];
+    let names = [
+        "memcpy",
+        "simd-json tape",
+        "ring HMAC-SHA256",
+        "judge",
+        "judge and facts",
+        "serde_json + jsonschema + ring",
+    ];
     let mut rows: Vec<_> = names
         .into_iter()
         .enumerate()
@@ -161,11 +177,12 @@ pub fn measure(corpus: &Corpus, rules: &Rules, now: Timestamp, extras: &mut Extr
         })
         .collect();
     if extras.user.is_none() {
-        rows.truncate(4);
+        rows.truncate(names.len() - 1);
     }
-    let ratio = median(rounds.iter().map(|[_, tape, mac, judge, _]| judge / (tape + mac)).collect());
-    let user_ratio =
-        extras.user.as_ref().map(|_| median(rounds.iter().map(|[.., judge, user]| user / judge).collect()));
+    let over_rounds = |ratio: fn(&[f64; 6]) -> f64| median(rounds.iter().map(ratio).collect());
+    let ratio = over_rounds(|[_, tape, mac, judge, ..]| judge / (tape + mac));
+    let ratio_with_facts = over_rounds(|[_, tape, mac, _, with_facts, _]| with_facts / (tape + mac));
+    let user_ratio = extras.user.is_some().then(|| over_rounds(|[.., judge, _, user]| user / judge));
     let bytes =
         corpus.records.iter().map(Vec::len).sum::<usize>() as f64 / corpus.records.len().max(1) as f64;
     let allocations = extras.allocations.map(|count| {
@@ -173,7 +190,8 @@ pub fn measure(corpus: &Corpus, rules: &Rules, now: Timestamp, extras: &mut Extr
         bench.judge_all();
         (count() - before) as f64 / corpus.records.len().max(1) as f64
     });
-    CorpusReport { name: corpus.name, bytes, rows, ratio, user_ratio, stages: bench.stages(), allocations }
+    let stages = bench.stages();
+    CorpusReport { name: corpus.name, bytes, rows, ratio, ratio_with_facts, user_ratio, stages, allocations }
 }
 
 /// Nanoseconds per record of the fastest pass.
@@ -189,11 +207,20 @@ fn fastest(corpus: &Corpus, mut work: impl FnMut(&[u8])) -> f64 {
     best / corpus.records.len().max(1) as f64
 }
 
+/// Whether facts are made of what holds.
+#[derive(Clone, Copy)]
+enum Facts {
+    No,
+    Yes,
+}
+
 struct Bench<'b> {
     corpus: &'b Corpus,
     rules: &'b Rules,
     now: Timestamp,
     judge: Judge,
+    /// As in the pipeline, where it makes facts for window and ledger.
+    worker: Judge,
     parser: Parser,
     key: hmac::Key,
     copy: Vec<u8>,
@@ -202,14 +229,14 @@ struct Bench<'b> {
 
 impl<'b> Bench<'b> {
     fn new(corpus: &'b Corpus, rules: &'b Rules, now: Timestamp) -> Self {
-        let mut judge = Judge::new(rules);
-        // As in the pipeline: identities for the window are part of the work.
-        judge.make_facts();
+        let mut worker = Judge::new(rules);
+        worker.make_facts();
         let mut bench = Self {
             corpus,
             rules,
             now,
-            judge,
+            judge: Judge::new(rules),
+            worker,
             parser: Parser::new(usize::from(rules.limits().depth_max)),
             key: hmac::Key::new(hmac::HMAC_SHA256, &[7; 32]),
             copy: Vec::with_capacity(1 << 16),
@@ -242,8 +269,12 @@ impl<'b> Bench<'b> {
         })
     }
 
-    fn judge(&mut self) -> f64 {
-        let Self { corpus, rules, now, judge, pointer, .. } = self;
+    fn judge(&mut self, facts: Facts) -> f64 {
+        let Self { corpus, rules, now, judge, worker, pointer, .. } = self;
+        let judge = match facts {
+            Facts::No => judge,
+            Facts::Yes => worker,
+        };
         fastest(corpus, |record| {
             let input = Input { payload: Payload::Bytes(record), key: None, now: Some(*now) };
             let verdict = judge.judge(rules, rules.default_binding(), input, pointer, &mut NoWatch);
@@ -252,10 +283,12 @@ impl<'b> Bench<'b> {
     }
 
     fn judge_all(&mut self) {
-        let Self { corpus, rules, now, judge, pointer, .. } = self;
+        let Self { corpus, rules, now, judge, worker, pointer, .. } = self;
         for record in &corpus.records {
-            let input = Input { payload: Payload::Bytes(record), key: None, now: Some(*now) };
-            black_box(judge.judge(rules, rules.default_binding(), input, pointer, &mut NoWatch));
+            for judge in [&mut *judge, &mut *worker] {
+                let input = Input { payload: Payload::Bytes(record), key: None, now: Some(*now) };
+                black_box(judge.judge(rules, rules.default_binding(), input, pointer, &mut NoWatch));
+            }
         }
     }
 

@@ -6,6 +6,13 @@ pub(super) fn is_relative(path: &str) -> bool {
     !path.starts_with(['/', '\\', '~']) && !has_scheme(path)
 }
 
+/// What stands behind a path's last `/`.
+#[must_use]
+pub(super) fn file_name(path: &str) -> &str {
+    let begin = memchr::memrchr(b'/', path.as_bytes()).map_or(0, |slash| slash + 1);
+    path.get(begin..).unwrap_or_default()
+}
+
 /// Whether a path stays inside the repository and names a file (or, with `directory`, something that may end in `/`).
 ///
 /// No Unicode normalisation: names are compared as bytes.

@@ -129,6 +129,7 @@ impl Report {
             let stages: Vec<_> =
                 report.stages.iter().map(|row| format!("{} {:.0}", row.name, row.nanos)).collect();
             text.push_str(&format!("  judge / (tape + HMAC)           {:>8.2}\n", report.ratio));
+            text.push_str(&format!("  judge and facts / (tape + HMAC) {:>8.2}\n", report.ratio_with_facts));
             if let Some(ratio) = report.user_ratio {
                 text.push_str(&format!("  user's program / judge          {ratio:>8.2}\n"));
             }
@@ -167,7 +168,8 @@ impl Report {
             .map(|report| {
                 json!({
                     "corpus": report.name, "bytes": report.bytes, "ns_per_record": rows(&report.rows),
-                    "judge_to_floor": report.ratio, "user_to_judge": report.user_ratio,
+                    "judge_to_floor": report.ratio, "judge_and_facts_to_floor": report.ratio_with_facts,
+                    "user_to_judge": report.user_ratio,
                     "stages_ns": rows(&report.stages), "allocations_per_record": report.allocations,
                 })
             })

@@ -126,7 +126,7 @@ impl Plans {
         // saved. But doubles were looked up at places that are right only without escapes.
         let is_double =
             |at: &u32| matches!(tape.nodes().get(*at as usize), Some(Node::Static(StaticNode::F64(_))));
-        let told = F::LENGTH_TELLS_ESCAPES && !scalars.iter().any(is_double);
+        let told = F::LENGTH_TELLS_ESCAPES && (tape.has_no_escapes() || !scalars.iter().any(is_double));
         (told || F::escapes(payload).are_none()).then(|| self.stretches.list(plan.stretches))?
     }
 

@@ -128,8 +128,7 @@ impl<'a> Attachment<'a> {
                 let Some(below) = path.strip_prefix(PLANS).filter(|below| !below.is_empty()) else {
                     return false;
                 };
-                let name = below.rsplit('/').next().unwrap_or(below);
-                let number = leading_number(name);
+                let number = leading_number(paths::file_name(below));
                 match correlation_id.strip_prefix("issue-") {
                     Some(issue) if !number.is_empty() => without_zeros(number) == without_zeros(issue),
                     _ => true,

@@ -309,8 +309,7 @@ impl Olympus {
 
     /// Whether a safe path ends in the file of the target, under any of its names.
     fn is_file_of(&self, path: &str, target: Persona) -> bool {
-        let begin = memchr::memrchr(b'/', path.as_bytes()).map_or(0, |slash| slash + 1);
-        let name = path.get(begin..).and_then(|file| file.strip_suffix(".md"));
+        let name = paths::file_name(path).strip_suffix(".md");
         paths::is_safe(path, false) && name.and_then(|name| self.persona(name)) == Some(target)
     }
 
