@@ -99,9 +99,17 @@ pub(crate) fn unescape(payload: &[u8], backslash: usize, copy: &mut [u8]) -> Opt
         *copy.get_mut(to)? = simple;
         (from, to) = (from + 2, to + 1);
     }
-    let behind = (to + LOOK_BYTES).min(payload.len()).max(from);
-    copy.get_mut(from..behind)?.copy_from_slice(payload.get(from..behind)?);
-    copy.get_mut(to..from)?.fill(b' ');
+    match payload.get(from..)?.first_chunk::<LOOK_BYTES>() {
+        Some(behind) if from - to <= LOOK_BYTES => {
+            *copy.get_mut(to..)?.first_chunk_mut()? = [b' '; LOOK_BYTES];
+            *copy.get_mut(from..)?.first_chunk_mut()? = *behind;
+        }
+        _ => {
+            let behind = (to + LOOK_BYTES).min(payload.len()).max(from);
+            copy.get_mut(from..behind)?.copy_from_slice(payload.get(from..behind)?);
+            copy.get_mut(to..from)?.fill(b' ');
+        }
+    }
     Some((from, to))
 }
 

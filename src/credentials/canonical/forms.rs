@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 
 use super::numbers::{self, Text};
-use crate::tape::lanes::{to_special, to_special_or_beyond_ascii};
+use crate::tape::lanes::{LOOK_BYTES, to_special, to_special_or_beyond_ascii};
 
 /// One canonical form.
 pub(super) trait Form {
@@ -225,7 +225,15 @@ fn write_escaped(
 ) {
     let mut rest = text.as_bytes();
     while let Some((plain, escaped)) = to_escape(rest).and_then(|at| rest.split_at_checked(at)) {
-        out.extend_from_slice(plain);
+        match rest.first_chunk::<LOOK_BYTES>() {
+            // PERF: stretches are short, and a copy of a fixed length is no call; what is too much is taken back.
+            Some(chunk) if plain.len() <= LOOK_BYTES => {
+                let len = out.len() + plain.len();
+                out.extend_from_slice(chunk);
+                out.truncate(len);
+            }
+            _ => out.extend_from_slice(plain),
+        }
         let Some(behind) = write_one(escaped, out) else { return };
         rest = behind;
     }
