@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn the_first_is_found_wherever_it_stands() {
-        for byte in 0..=u8::MAX {
+        for byte in [0, 0x1F, b' ', b'!', b'"', b'#', b'[', b'\\', b']', 0x7E, 0x7F, 0x80, 0xFF] {
             let wanted = byte < 0x20 || byte == b'"' || byte == b'\\';
             for len in 1..100 {
                 for at in 0..len {
