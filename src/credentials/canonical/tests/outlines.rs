@@ -1,6 +1,9 @@
 //! Documents that come again with other values, blanks and escapes: what is remembered of an outline gives the bytes of a
 //! model that knows none of the ways there are, character by character.
 
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
 use super::super::forms::{Cpython, Form, Jcs};
 use super::super::{Buffers, Unfit, append_cpython, append_jcs, cpython, jcs, numbers};
 use super::Random;
@@ -436,4 +439,47 @@ fn check<F: Form>(
         assert_eq!(buffers.out, format!("before{text}").as_bytes());
     }
     Ok((text, is_in_place))
+}
+
+/// Python itself is asked for the forms of documents that come again.
+#[test]
+fn forms_of_outlines_that_come_again_are_those_of_python() {
+    const SCRIPT: &str = "import sys,json\n\
+        for line in sys.stdin: print(json.dumps(json.loads(json.loads(line)),sort_keys=True,separators=(',',':')))";
+    let mut random = Random::seeded("forms_of_outlines_that_come_again_are_those_of_python");
+    let python =
+        Command::new("python3").args(["-c", SCRIPT]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let Ok(mut python) = python else {
+        eprintln!("SKIPPED: python3 cannot be started, so its forms are not compared");
+        return;
+    };
+    let (mut parser, mut outlines, mut buffers) = (Parser::new(64), Outlines::default(), Buffers::default());
+    let (mut lines, mut forms) = (String::new(), Vec::new());
+    for _ in 0..OUTLINES {
+        let shape = object(&mut random, 0);
+        for _ in 0..DOCUMENTS {
+            let (style, mut text) = (Style::new(&mut random), String::new());
+            write(&mut random, &shape, &style, &mut text);
+            outlines.parse(&mut parser, text.as_bytes(), |tape| {
+                // What has no form is none of Python's matters: names that stand twice, doubles that overflow.
+                let form = cpython(tape.unwrap(), text.as_bytes(), NodeIndex(0), None, &mut buffers);
+                if let Ok(form) = form {
+                    forms.push((text.clone(), form.pieces().concat()));
+                    lines.push_str(&serde_json::to_string(&text).unwrap());
+                    lines.push('\n');
+                }
+            });
+        }
+    }
+    let mut stdin = python.stdin.take().unwrap();
+    let feeder = std::thread::spawn(move || stdin.write_all(lines.as_bytes()));
+    let output = python.wait_with_output().unwrap();
+    feeder.join().unwrap().unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(printed.lines().count(), forms.len());
+    for ((text, form), expected) in forms.iter().zip(printed.lines()) {
+        assert_eq!(String::from_utf8_lossy(form), expected, "{}", text.escape_debug());
+    }
+    println!("{} forms", forms.len());
+    assert!(forms.len() as u64 > OUTLINES * DOCUMENTS / 2);
 }
