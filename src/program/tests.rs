@@ -289,6 +289,15 @@ fn bad_schemas_are_refused_with_place_and_remedy() {
             "/$defs/a",
             "leads back",
         ),
+        // Each says what is allowed, and where exactly.
+        (json!({"$ref": "#"}), "", "allowed are loops that go down"),
+        (json!({"$ref": "#none"}), "/$ref", "leads to a schema that is there"),
+        (json!({"allOf": []}), "/allOf", "is an empty array; allowed is an array of at least one"),
+        (json!({"required": ["a", 1]}), "/required/1", "found 1; allowed is a string"),
+        (json!({"dependentRequired": {"a": "b"}}), "/dependentRequired/a", "allowed is an array of strings"),
+        (json!({"dependentRequired": {"a": ["b", {}]}}), "/dependentRequired/a/1", "allowed is a string"),
+        (json!({"pattern": "("}), "/pattern", "unclosed group; allowed is a regular expression of ECMA-262"),
+        (json!({"pattern": "(?=a)"}), "/pattern", "allowed is a regular expression of ECMA-262"),
     ] {
         let error = compile_error(&schema);
         assert_eq!(error.file, "test.json");
