@@ -118,43 +118,90 @@ fn told(judge: &mut Judge, rules: &Rules, case: &Case, bytes: &[u8]) -> Told {
     Told { verdict, pointer, facts: judge.facts().copied() }
 }
 
+/// How many records were judged, how many of them were accepted, and how many of those had been changed.
+#[derive(Default)]
+struct Tally {
+    records: u64,
+    accepted: u64,
+    changed: u64,
+}
+
+/// Judges cases as they are and changed, by a judge that remembers and by one that does not.
+fn compare(rules: &Rules, cases: &[Case], random: &mut Random, tally: &mut Tally) {
+    let (mut warm, mut cold) = (Judge::new(rules), Judge::new(rules));
+    warm.make_facts();
+    cold.make_facts();
+    for _ in 0..CASES {
+        let case = &cases[random.below(cases.len())];
+        let original = spelled(&case.envelope, random.below(4));
+        for number in 0..WARM + CHANGED {
+            let mut bytes = original.clone();
+            if number >= WARM {
+                (0..=random.below(3)).for_each(|_| change(random, &mut bytes));
+            }
+            // A stranger each time.
+            cold.outlines = Outlines::default();
+            let found = told(&mut warm, rules, case, &bytes);
+            let expected = told(&mut cold, rules, case, &bytes);
+            let text = bytes.escape_ascii();
+            assert_eq!(found.verdict, expected.verdict, "{text}");
+            assert_eq!(found.pointer, expected.pointer, "{text}");
+            assert_eq!(found.facts, expected.facts, "{text}");
+            tally.records += 1;
+            tally.accepted += u64::from(found.verdict.is_accept());
+            tally.changed += u64::from(found.verdict.is_accept() && number >= WARM);
+        }
+    }
+}
+
+/// `TOLLGATE_LONG`, or once.
+fn times() -> usize {
+    std::env::var("TOLLGATE_LONG").ok().and_then(|times| times.parse().ok()).unwrap_or(1)
+}
+
 #[test]
 fn what_is_remembered_changes_no_verdict() {
     let mut random = Random::seeded("what_is_remembered_changes_no_verdict");
-    let times = std::env::var("TOLLGATE_LONG").ok().and_then(|times| times.parse().ok()).unwrap_or(1_usize);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/tollgate.toml");
     let mut config = Config::load(&path).unwrap();
-    let (mut records, mut accepted, mut changed) = (0_u64, 0_u64, 0_u64);
-    for round in 0..2 * times {
+    let mut tally = Tally::default();
+    for round in 0..2 * times() {
         config.rules.profile = if round % 2 == 0 { Profile::Strict } else { Profile::Page };
         let rules = Rules::compile(&config).unwrap();
-        let (mut warm, mut cold) = (Judge::new(&rules), Judge::new(&rules));
-        warm.make_facts();
-        cold.make_facts();
         let cases = cases(&rules);
         assert!(cases.len() > 100, "{}", cases.len());
-        for _ in 0..CASES {
-            let case = &cases[random.below(cases.len())];
-            let original = spelled(&case.envelope, random.below(4));
-            for number in 0..WARM + CHANGED {
-                let mut bytes = original.clone();
-                if number >= WARM {
-                    (0..=random.below(3)).for_each(|_| change(&mut random, &mut bytes));
-                }
-                // A stranger each time.
-                cold.outlines = Outlines::default();
-                let found = told(&mut warm, &rules, case, &bytes);
-                let expected = told(&mut cold, &rules, case, &bytes);
-                let text = bytes.escape_ascii();
-                assert_eq!(found.verdict, expected.verdict, "{text}");
-                assert_eq!(found.pointer, expected.pointer, "{text}");
-                assert_eq!(found.facts, expected.facts, "{text}");
-                records += 1;
-                accepted += u64::from(found.verdict.is_accept());
-                changed += u64::from(found.verdict.is_accept() && number >= WARM);
-            }
-        }
+        compare(&rules, &cases, &mut random, &mut tally);
     }
+    let Tally { records, accepted, changed } = tally;
     println!("{records} records, {accepted} accepted, {changed} of them changed");
     assert!(accepted * 20 > records && changed > 0, "{accepted} {changed} of {records}");
+}
+
+/// A format of the user's own is told by a value, which an outline does not tell.
+#[test]
+fn what_is_remembered_changes_no_verdict_of_own_formats() {
+    let mut random = Random::seeded("what_is_remembered_changes_no_verdict_of_own_formats");
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("configs/examples");
+    let rules = Rules::compile(&Config::load(&examples.join("own-format.toml")).unwrap()).unwrap();
+    let order: Value = serde_json::from_slice(&std::fs::read(examples.join("order.json")).unwrap()).unwrap();
+    let with = |name: &str, value: Value| {
+        let mut other = order.clone();
+        other[name] = value;
+        other
+    };
+    let envelopes = [
+        order.clone(),
+        with("kind", "say".into()),
+        with("kind", "orders".into()),
+        with("id", "ord-18".into()),
+        with("persona", "artemis".into()),
+        with("items", Value::Array(Vec::new())),
+    ];
+    let case = |envelope| Case { envelope, binding: Binding::Auto, now: None };
+    let cases = envelopes.map(case);
+    let mut tally = Tally::default();
+    (0..times()).for_each(|_| compare(&rules, &cases, &mut random, &mut tally));
+    let Tally { records, accepted, changed } = tally;
+    println!("{records} records, {accepted} accepted, {changed} of them changed");
+    assert!(accepted > 0, "{accepted} of {records}");
 }

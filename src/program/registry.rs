@@ -307,7 +307,11 @@ impl<'a> Registry<'a> {
         } else if theirs != 0 && self.value(holder) != self.value(place) {
             let file = |place| self.document(place).map_or("", |document| &document.file);
             let at = |place| format!("{} at `{}`", file(place), self.places.pointer(place));
-            let problem = format!("`{uri}` is claimed by {} and by {}, which differ", at(holder), at(place));
+            let problem = format!(
+                "`{uri}` is claimed by {} and by {}, which differ; allowed is one document for each URI",
+                at(holder),
+                at(place)
+            );
             self.ambiguous.insert(uri, problem);
         }
     }
