@@ -517,6 +517,9 @@ pub struct SchemaCompile {
     /// How it is compiled.
     #[command(flatten)]
     pub options: SchemaOptions,
+    /// Configuration whose `[limits]` hold for the schema. [default: the default limits]
+    #[arg(long, short, value_name = "FILE")]
+    pub config: Option<PathBuf>,
 }
 
 /// `tollgate schema check`
@@ -536,6 +539,10 @@ pub struct SchemaCheck {
     /// How the schema is compiled.
     #[command(flatten)]
     pub options: SchemaOptions,
+    /// Configuration whose `[limits]` hold for the schema and the depth of documents. [default: the default limits, and
+    /// documents of 512 levels]
+    #[arg(long, short, value_name = "FILE")]
+    pub config: Option<PathBuf>,
 }
 
 /// How a schema is compiled.

@@ -10,36 +10,46 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use super::{Ended, Failure, usage};
+use super::{Ended, Failure, load_config, usage};
 use crate::cli::{Schema, SchemaCheck, SchemaOptions};
-use crate::config::SchemaFiles;
+use crate::config::{Limits, SchemaFiles};
 use crate::files::{Event, Input, Layout, ReadOptions, Reader};
+use crate::formats::program_limits;
 use crate::program::{Documents, Draft, Explanation, FirstFailures, Options, Program, Scratch};
 use crate::tape::{Malformed, Parser};
 
-/// LIMIT: deepest nesting of a document.
+/// LIMIT: deepest nesting of a document, where no configuration says another one.
 const DEPTH_MAX: usize = 512;
 
 pub(super) fn run(args: &Schema) -> Result<Ended, Failure> {
     let mut out = std::io::stdout().lock();
     match args {
         Schema::Compile(args) => {
-            let program = load(&args.file, &args.options).map_err(usage)?;
+            let limits = load_config(args.config.as_deref())?.limits;
+            let program = load(&args.file, &args.options, &limits).map_err(usage)?;
             out.write_all(program.listing().as_bytes())?;
             Ok(Ended::Well)
         }
         Schema::Check(args) => {
-            let program = load(&args.schema, &args.options).map_err(usage)?;
-            check(args, &program, &mut out)
+            let limits = load_config(args.config.as_deref())?.limits;
+            let program = load(&args.schema, &args.options, &limits).map_err(usage)?;
+            let depth_max = args.config.as_ref().map_or(DEPTH_MAX, |_| usize::from(limits.depth_max));
+            check(args, &program, depth_max, &mut out)
         }
     }
 }
 
-fn check(args: &SchemaCheck, program: &Program, out: &mut impl Write) -> Result<Ended, Failure> {
+fn check(
+    args: &SchemaCheck,
+    program: &Program,
+    depth_max: usize,
+    out: &mut impl Write,
+) -> Result<Ended, Failure> {
     let mut check = Check {
         program,
         json: args.json,
-        parser: Parser::new(DEPTH_MAX),
+        depth_max,
+        parser: Parser::new(depth_max),
         scratch: Scratch::default(),
         index: 0,
         all_valid: true,
@@ -75,14 +85,14 @@ fn check(args: &SchemaCheck, program: &Program, out: &mut impl Write) -> Result<
 }
 
 /// Reads and compiles the schema, with the documents it may refer to.
-fn load(schema: &Path, arguments: &SchemaOptions) -> Result<Program> {
+fn load(schema: &Path, arguments: &SchemaOptions, limits: &Limits) -> Result<Program> {
     let map = arguments.map.iter().map(|(prefix, directory)| (prefix.as_str(), directory.as_path()));
     let files = SchemaFiles::read(schema, map)?;
     let options = Options {
         default_draft: if arguments.draft == "7" { Draft::V7 } else { Draft::V2020 },
         assert_formats: !arguments.no_format,
+        limits: program_limits(limits),
         documents: Documents::of(&files),
-        ..Options::default()
     };
     Ok(Program::compile(&files.text, &files.file, &options)?)
 }
@@ -90,6 +100,7 @@ fn load(schema: &Path, arguments: &SchemaOptions) -> Result<Program> {
 struct Check<'a> {
     program: &'a Program,
     json: bool,
+    depth_max: usize,
     parser: Parser,
     scratch: Scratch,
     index: usize,
@@ -98,10 +109,10 @@ struct Check<'a> {
 
 impl Check<'_> {
     fn document(&mut self, text: &[u8], out: &mut impl Write) -> Result<()> {
-        let Self { program, parser, scratch, .. } = self;
+        let Self { program, parser, scratch, depth_max, .. } = self;
         let (errors, more) = parser.parse(text, |tape| match tape {
             Err(error) => {
-                let message = syntax_message(error, text);
+                let message = syntax_message(error, text, *depth_max);
                 let error =
                     json!({"instance": "", "schema": "", "keyword": "json-syntax", "message": message});
                 (vec![error], 0)
@@ -151,9 +162,9 @@ impl Check<'_> {
 }
 
 /// simd-json says little about what it refuses; a second parser knows line and column.
-fn syntax_message(error: Malformed, text: &[u8]) -> String {
+fn syntax_message(error: Malformed, text: &[u8], depth_max: usize) -> String {
     match error {
-        Malformed::TooDeep => format!("nested deeper than {DEPTH_MAX} levels; allowed are that many"),
+        Malformed::TooDeep => format!("nested deeper than {depth_max} levels, the limit `depth_max`"),
         Malformed::LoneSurrogate => "not JSON: an escape names half a surrogate pair".to_owned(),
         Malformed::NotUtf8 => {
             let valid = std::str::from_utf8(text).map_or_else(|error| error.valid_up_to(), str::len);

@@ -320,7 +320,8 @@ pub(super) fn ring(key: &str, keys: &config::SecretKeys, encoding: Encoding) -> 
     Ok(ring)
 }
 
-fn program_limits(limits: &config::Limits) -> Limits {
+/// What a schema may cost under a configuration.
+pub(crate) fn program_limits(limits: &config::Limits) -> Limits {
     Limits {
         ops_max: limits.schema_ops_max as usize,
         pattern_bytes_max: limits.pattern_bytes_max as usize,
@@ -480,5 +481,16 @@ impl Compiled {
     #[must_use]
     pub fn facts(&self, record: &Record<'_>, scratch: &mut Scratch) -> Facts {
         each!(&self.meaning, format => format.facts(record, scratch))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Limits, config, program_limits};
+
+    /// A schema that `generate` or a test takes is one that a filter takes.
+    #[test]
+    fn without_a_configuration_schemas_have_the_limits_of_the_default_one() {
+        assert_eq!(program_limits(&config::Config::default().limits), Limits::default());
     }
 }

@@ -30,6 +30,7 @@ mod shapes;
 mod unique;
 mod words;
 
+pub(crate) use compiled::program_limits;
 pub use compiled::{Compiled, FormatError, Lack, compile};
 pub use detect::{Claimed, Claims, Detector};
 pub use facts::{

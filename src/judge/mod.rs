@@ -14,6 +14,8 @@ mod known;
 mod memory;
 mod rules;
 mod steps;
+#[cfg(test)]
+mod tests;
 mod watch;
 
 use std::ops::ControlFlow;

@@ -106,7 +106,7 @@ impl Default for Limits {
             ops_max: 100_000,
             pattern_bytes_max: 4096,
             pattern_program_bytes_max: 1 << 20,
-            patterns_program_bytes_max: 8 << 20,
+            patterns_program_bytes_max: 16 << 20,
             call_depth_max: 1024,
             steps_max: 20_000_000,
         }

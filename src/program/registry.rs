@@ -180,7 +180,12 @@ impl<'a> Registry<'a> {
         if !fragment.starts_with('/') {
             let dynamic = resource.dynamic_anchors.get(&fragment);
             let place = dynamic.or_else(|| resource.anchors.get(&fragment));
-            let place = *place.ok_or_else(|| format!("{} has no anchor `{fragment}`", in_words(&uri)))?;
+            let place = *place.ok_or_else(|| {
+                format!(
+                    "{} has no anchor `{fragment}`; a reference leads to a schema that is there",
+                    in_words(&uri)
+                )
+            })?;
             return Ok(Target { place, resource: number, dynamic: dynamic.is_some().then_some(fragment) });
         }
         self.follow(number, &fragment).ok_or_else(|| {
@@ -302,7 +307,11 @@ impl<'a> Registry<'a> {
         } else if theirs != 0 && self.value(holder) != self.value(place) {
             let file = |place| self.document(place).map_or("", |document| &document.file);
             let at = |place| format!("{} at `{}`", file(place), self.places.pointer(place));
-            let problem = format!("`{uri}` is claimed by {} and by {}, which differ", at(holder), at(place));
+            let problem = format!(
+                "`{uri}` is claimed by {} and by {}, which differ; allowed is one document for each URI",
+                at(holder),
+                at(place)
+            );
             self.ambiguous.insert(uri, problem);
         }
     }

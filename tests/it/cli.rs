@@ -423,3 +423,38 @@ fn schema_lists_a_program() {
     assert_eq!(code, 2);
     assert!(err.contains("bad.json") && err.contains("/type"), "{err}");
 }
+
+/// The limits that errors name are those of a configuration, which can say others.
+#[test]
+fn schema_holds_to_the_limits_of_a_configuration() {
+    let dir = TempDir::new("schema-limits");
+    let write = |name: &str, text: &str| dir.write(name, text).to_str().unwrap().to_owned();
+    let long = write("long.json", &format!(r#"{{"pattern":"^{}$"}}"#, "a".repeat(5000)));
+    let (code, _, err) = run(&["schema", "compile", &long]);
+    assert_eq!(code, 2);
+    assert!(err.contains("`pattern_bytes_max` is 4096"), "{err}");
+    let wider = write("wider.toml", "[limits]\npattern_bytes_max = 10000\ndepth_max = 3\n");
+    let (code, out, err) = run(&["schema", "compile", &long, "--config", &wider]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("1 patterns"), "{out}");
+    let small = write("small.toml", "[limits]\nschema_ops_max = 1\n");
+    let schema = write("schema.json", r#"{"type":"array","minItems":1,"items":{"minLength":2}}"#);
+    let (code, _, err) = run(&["schema", "compile", &schema, "--config", &small]);
+    assert_eq!(code, 2);
+    assert!(err.contains("`schema_ops_max` = 1"), "{err}");
+    // Depth, too: that of records with the configuration, else more.
+    let deep = write("deep.ndjson", "[[[1]]]\n[[[[1]]]]\n");
+    let check =
+        |more: &[&str]| run(&[&["schema", "check", "--schema", &schema, &deep, "--json"], more].concat());
+    assert_eq!(check(&[]).0, 0);
+    let (code, out, _) = check(&["--config", &wider]);
+    assert_eq!(code, 1);
+    let lines: Vec<serde_json::Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((lines[0]["valid"].as_bool(), lines[1]["valid"].as_bool()), (Some(true), Some(false)));
+    assert!(lines[1]["errors"][0]["message"].as_str().unwrap().contains("`depth_max`"), "{out}");
+    // A configuration that is wrong is told as everywhere.
+    let wrong = write("wrong.toml", "[limits]\npattern_byte_max = 1\n");
+    let (code, _, err) = run(&["schema", "compile", &schema, "--config", &wrong]);
+    assert_eq!(code, 2);
+    assert!(err.contains("pattern_byte_max") && err.contains("pattern_bytes_max"), "{err}");
+}

@@ -1,5 +1,7 @@
 //! A tape by a frame is the parser's tape, on documents that look alike and on such as only seem to.
 
+mod hostile;
+
 use std::hash::{BuildHasher as _, RandomState};
 
 use crate::outline::Outlines;
@@ -27,6 +29,7 @@ impl Random {
 }
 
 /// A part of a document.
+#[derive(Clone)]
 enum Part {
     Literal(String),
     Text,

@@ -102,7 +102,9 @@ impl Compiler<'_> {
                         let place = self.places.get(block).map(|(place, _)| *place).unwrap_or_default();
                         return Err(self.error(
                             place,
-                            "a reference leads back here without going down in the document".into(),
+                            "a reference leads back here without going down in the document; allowed are loops that go \
+                             down, such as through `items` or `properties`"
+                                .into(),
                         ));
                     }
                     State::New => *state = State::Open,

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::{Compiler, Here, kind_of, shorten};
+use super::{Compiler, Here, in_words, shorten};
 use crate::program::names::{NameTable, Text};
 use crate::program::numbers::{Divisor, Given};
 use crate::program::ops::{BlockId, ContainsPlan, DynamicPlan, IfPlan, Kind, Op, Types};
@@ -63,12 +63,20 @@ impl<'a> Compiler<'a> {
         value: &Value,
         allowed: &str,
     ) -> Result<T, CompileError> {
-        let found = match value {
-            Value::Array(_) | Value::Object(_) => kind_of(value).to_owned(),
-            scalar => shorten(&scalar.to_string()),
-        };
         let place = self.below(here, &[keyword]);
-        Err(self.error(place, format!("`{keyword}` is {found}; allowed is {allowed}")))
+        Err(self.error(place, format!("`{keyword}` is {}; allowed is {allowed}", in_words(value))))
+    }
+
+    /// As [`Self::misuse`], for something within the keyword's value.
+    pub(super) fn misuse_within<T>(
+        &mut self,
+        here: &Here<'a>,
+        path: &[&str],
+        value: &Value,
+        allowed: &str,
+    ) -> Result<T, CompileError> {
+        let place = self.below(here, path);
+        Err(self.error(place, format!("found {}; allowed is {allowed}", in_words(value))))
     }
 
     fn types(&mut self, here: &mut Here<'a>) -> Done {

@@ -318,6 +318,15 @@ pub(super) fn kind_of(value: &Value) -> &'static str {
     }
 }
 
+/// What was found, for people.
+pub(super) fn in_words(value: &Value) -> String {
+    match value {
+        Value::Array(items) if items.is_empty() => "an empty array".to_owned(),
+        Value::Array(_) | Value::Object(_) => kind_of(value).to_owned(),
+        scalar => shorten(&scalar.to_string()),
+    }
+}
+
 /// A text for messages, cut to a readable length.
 pub(super) fn shorten(text: &str) -> String {
     const CHARS_MAX: usize = 120;

@@ -135,7 +135,7 @@ impl<'a> Compiler<'a> {
         let mut required: Vec<(&'a str, OpIndex)> = Vec::new();
         let mut known = HashSet::new();
         let place = self.below(here, &["required"]);
-        for name in self.names(here, "required", value)? {
+        for name in self.names(here, &["required"], value)? {
             if known.insert(name) {
                 let origin = self.origin(place, "required", format!("a member `{name}`"));
                 required.push((name, origin));
@@ -148,15 +148,28 @@ impl<'a> Compiler<'a> {
     fn names(
         &mut self,
         here: &Here<'a>,
-        keyword: &str,
+        path: &[&str],
         value: &'a Value,
     ) -> Result<Vec<&'a str>, CompileError> {
-        let all =
-            value.as_array().and_then(|names| names.iter().map(Value::as_str).collect::<Option<Vec<_>>>());
-        match all {
-            Some(names) => Ok(names),
-            None => self.misuse(here, keyword, value, "an array of strings"),
+        const ALLOWED: &str = "an array of strings";
+        let Value::Array(names) = value else {
+            return match path {
+                [keyword] => self.misuse(here, keyword, value, ALLOWED),
+                _ => self.misuse_within(here, path, value, ALLOWED),
+            };
+        };
+        let mut all = Vec::with_capacity(names.len());
+        for (number, name) in names.iter().enumerate() {
+            match name {
+                Value::String(name) => all.push(name.as_str()),
+                other => {
+                    let number = number.to_string();
+                    let path = [path, &[number.as_str()]].concat();
+                    return self.misuse_within(here, &path, other, "a string");
+                }
+            }
         }
+        Ok(all)
     }
 
     fn property_names(&mut self, here: &mut Here<'a>) {
@@ -219,7 +232,7 @@ impl<'a> Compiler<'a> {
             for (name, value) in members {
                 let is_list = *keyword == "dependentRequired" || (!modern && value.is_array());
                 if is_list {
-                    let names = self.names(here, keyword, value)?;
+                    let names = self.names(here, &[keyword, name], value)?;
                     needed.push((name.as_str().into(), names.into_iter().map(Into::into).collect()));
                 } else {
                     schemas.push((name.as_str().into(), self.child(here, &[keyword, name])));

@@ -47,7 +47,7 @@ impl Pattern {
                 limits.text_bytes_max
             ));
         }
-        let translated = ecma::translate(text, false)?;
+        let translated = ecma::translate(text, false).map_err(|problem| with_allowed(&problem))?;
         let syntax = syntax::Config::new().unicode(true).utf8(true).nest_limit(PATTERN_NESTING_MAX);
         let direct = syntax::parse_with(&translated, &syntax).ok().and_then(|tree| Direct::new(&tree));
         let matcher = match direct {
@@ -109,9 +109,14 @@ fn build_dfa(pattern: &str, bytes_max: usize) -> Result<dense::DFA<Vec<u32>>, St
                     "its matcher takes more bytes than the limit `pattern_program_bytes_max` = {bytes_max}"
                 )
             } else {
-                reason(&error)
+                with_allowed(&reason(&error))
             }
         })
+}
+
+/// What is wrong with a pattern, and what is allowed.
+fn with_allowed(problem: &str) -> String {
+    format!("{problem}; allowed is a regular expression of ECMA-262 without lookaround and back-references")
 }
 
 /// The innermost cause: the outer errors only say that a regex could not be built.

@@ -1,6 +1,7 @@
 //! Canonical forms against oracles: another printer, Python itself, a naive writer; and against hostile inputs.
 
 mod hostile;
+mod outlines;
 mod printers;
 mod random_documents;
 

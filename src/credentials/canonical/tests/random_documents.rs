@@ -24,7 +24,7 @@ struct Maker {
     odd_numbers: bool,
 }
 
-const NAMES: &[&str] = &[
+pub(super) const NAMES: &[&str] = &[
     "",
     "a",
     "aa",
@@ -318,7 +318,7 @@ fn change_values(value: &mut Value, random: &mut Random) {
 }
 
 /// Writes a form token by token, whatever the payload looks like.
-fn write_all<F: Form>(
+pub(super) fn write_all<F: Form>(
     tape: Tape<'_>,
     payload: &[u8],
     node: NodeIndex,
