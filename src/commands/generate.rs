@@ -17,7 +17,7 @@ use crate::files::{Target, WriteOptions, Writer};
 use crate::load::{
     self, Block, Destination, Generator, Mix, Own, PublishError, Publisher, Secrets, Style, kit, write_truth,
 };
-use crate::program::{Documents, Draft, Options};
+use crate::program::{Documents, Draft, Limits, Options};
 
 /// Where files begin unless told: a time that makes the same bytes today and in ten years.
 const START: Timestamp = Timestamp::from_secs(1_772_539_200);
@@ -110,7 +110,7 @@ fn own(args: &Generate, schema: &Path, mix: &Mix) -> Result<Own, Failure> {
     let compiled = Options {
         default_draft: if options.draft == "7" { Draft::V7 } else { Draft::V2020 },
         assert_formats: !options.no_format,
-        documents: Documents::of(&files),
+        documents: Documents::of(&files, &Limits::default()),
         ..Options::default()
     };
     Own::new((&files.text, &files.file), &compiled, mix, args.seed).map_err(usage)

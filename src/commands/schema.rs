@@ -88,11 +88,12 @@ fn check(
 fn load(schema: &Path, arguments: &SchemaOptions, limits: &Limits) -> Result<Program> {
     let map = arguments.map.iter().map(|(prefix, directory)| (prefix.as_str(), directory.as_path()));
     let files = SchemaFiles::read(schema, map)?;
+    let limits = program_limits(limits);
     let options = Options {
         default_draft: if arguments.draft == "7" { Draft::V7 } else { Draft::V2020 },
         assert_formats: !arguments.no_format,
-        limits: program_limits(limits),
-        documents: Documents::of(&files),
+        documents: Documents::of(&files, &limits),
+        limits,
     };
     Ok(Program::compile(&files.text, &files.file, &options)?)
 }

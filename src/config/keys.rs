@@ -228,6 +228,8 @@ sections! {
         payload_bytes_max: u32 = 1_048_576, "2 to 1073741824", |bytes| (2..=1 << 30).contains(bytes);
         /// Deeper nesting is rejected as `too-deep`; the envelope itself is depth 1.
         depth_max: u16 = 64, "1 to 1024", |depth| (1..=1024).contains(depth);
+        /// Deepest nesting of the text of a schema of your own.
+        schema_depth_max: u16 = 127, "1 to 127", |depth| (1..=127).contains(depth);
         /// Most operations that a schema of your own may compile to.
         schema_ops_max: u32 = 100_000, "1 to 10000000", |ops| (1..=10_000_000).contains(ops);
         /// Most nested calls while a record is checked against a schema of your own; a level of nesting takes one or two.

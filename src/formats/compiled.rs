@@ -250,8 +250,8 @@ fn compile_custom(
             config::DraftChoice::V2020 => Draft::V2020,
         },
         assert_formats: custom.keys.assert_formats,
+        documents: Documents::of(&custom.files, &limits),
         limits,
-        documents: Documents::of(&custom.files),
     };
     let program = Program::compile(&custom.files.text, &custom.files.file, &options)
         .map_err(|source| FormatError::Schema { format: name.to_owned(), source })?;
@@ -323,6 +323,7 @@ pub(super) fn ring(key: &str, keys: &config::SecretKeys, encoding: Encoding) -> 
 /// What a schema may cost under a configuration.
 pub(crate) fn program_limits(limits: &config::Limits) -> Limits {
     Limits {
+        schema_depth_max: usize::from(limits.schema_depth_max),
         ops_max: limits.schema_ops_max as usize,
         pattern_bytes_max: limits.pattern_bytes_max as usize,
         pattern_program_bytes_max: limits.pattern_program_bytes_max as usize,

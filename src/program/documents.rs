@@ -12,12 +12,12 @@ use serde_json::Value;
 
 use super::decimals::Decimal;
 use super::duplicates::first_duplicate;
-use super::{Draft, Scratch};
+use super::{Draft, Limits, Scratch};
 use crate::config::SchemaFiles;
 use crate::tape::{Malformed, Node, Parser, StaticNode, Tape};
 
-/// LIMIT: deepest nesting of a schema's text; it is read recursively.
-const SCHEMA_DEPTH_MAX: usize = 127;
+/// LIMIT: no schema's text may be nested deeper, whatever is configured; it is read recursively.
+pub(crate) const SCHEMA_DEPTH_MAX: usize = 127;
 
 /// Schemas that the caller hands over for references to reach, each under a URI.
 #[derive(Clone, Debug, Default)]
@@ -53,11 +53,12 @@ pub(super) struct Unreadable {
 impl Documents {
     /// The documents that belong to a schema's files.
     #[must_use]
-    pub fn of(files: &SchemaFiles) -> Self {
+    pub fn of(files: &SchemaFiles, limits: &Limits) -> Self {
         let entries = files.documents.iter().map(|mapped| {
             let unreadable =
                 |problem: &String| Unreadable { pointer: String::new(), problem: problem.clone() };
-            let content = mapped.text.as_ref().map_err(unreadable).and_then(|text| read(text));
+            let content =
+                mapped.text.as_ref().map_err(unreadable).and_then(|text| read(text, limits.schema_depth_max));
             Document { uri: mapped.uri.clone(), file: mapped.file.clone(), content }
         });
         Self { entries: entries.collect() }
@@ -71,7 +72,7 @@ impl Documents {
     /// Adds a document as text, whose numbers count as they are written.
     pub fn insert_text(&mut self, uri: impl Into<String>, text: &str) {
         let uri = uri.into();
-        self.entries.push(Document { file: uri.clone(), uri, content: read(text) });
+        self.entries.push(Document { file: uri.clone(), uri, content: read(text, SCHEMA_DEPTH_MAX) });
     }
 
     /// URI and value of each document that can be read.
@@ -159,21 +160,22 @@ impl Dialect {
 }
 
 /// Reads a schema document. A byte order mark at its start is not part of it.
-pub(super) fn read(text: &str) -> Result<Content, Unreadable> {
+pub(super) fn read(text: &str, depth_max: usize) -> Result<Content, Unreadable> {
+    let depth_max = depth_max.min(SCHEMA_DEPTH_MAX);
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let at_root = |problem| Unreadable { pointer: String::new(), problem };
     let mut readable = Cow::Borrowed(text.as_bytes());
     let mut numbers = HashMap::new();
-    Parser::new(SCHEMA_DEPTH_MAX).parse(text.as_bytes(), |tape| match tape {
+    Parser::new(depth_max).parse(text.as_bytes(), |tape| match tape {
         Ok(tape) => {
             numbers = inexact_numbers(tape, &mut readable);
             let Some(at) = first_duplicate(tape, &mut Scratch::default()) else { return Ok(()) };
             let problem = "the name stands twice in one object; allowed is once".to_owned();
             Err(Unreadable { pointer: tape.pointer(at), problem })
         }
-        Err(Malformed::TooDeep) => {
-            Err(at_root(format!("nested deeper than {SCHEMA_DEPTH_MAX} levels; allowed are that many")))
-        }
+        Err(Malformed::TooDeep) => Err(at_root(format!(
+            "nested deeper than {depth_max} levels (`schema_depth_max`); allowed are that many"
+        ))),
         Err(Malformed::LoneSurrogate) => {
             Err(at_root("not JSON: an escape names half a surrogate pair".to_owned()))
         }
@@ -217,6 +219,7 @@ mod tests {
 
     #[test]
     fn a_document_is_read_exactly_or_refused_in_words() {
+        let read = |text: &str| read(text, SCHEMA_DEPTH_MAX);
         let content = read("\u{feff}{\"a\":[1,1e400,{\"b\":0.10000000000000000000001}],\"c\":2}").unwrap();
         assert_eq!(content.value["c"], 2);
         assert_eq!(content.numbers.get(&1).map(String::as_str), Some("1e400"));
@@ -234,5 +237,7 @@ mod tests {
             assert!(found == pointer && problem.contains(part), "{text}: {found}: {problem}");
         }
         assert!(read(&deep[1..255]).is_ok());
+        assert!(super::read("{\"a\":{}}", 2).is_ok());
+        assert!(super::read("{\"a\":{}}", 1).unwrap_err().problem.contains("deeper than 1 levels"));
     }
 }

@@ -86,6 +86,8 @@ impl Draft {
 /// What a schema may cost, at compile time and per document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
+    /// Deepest nesting of a schema's text.
+    pub schema_depth_max: usize,
     /// Most ops of a program.
     pub ops_max: usize,
     /// Most bytes of one pattern's text.
@@ -103,6 +105,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
+            schema_depth_max: documents::SCHEMA_DEPTH_MAX,
             ops_max: 100_000,
             pattern_bytes_max: 4096,
             pattern_program_bytes_max: 1 << 20,

@@ -37,11 +37,9 @@ fn compile_unchecked(text: &str, file: &str, options: &Options) -> Result<Progra
 
 fn compile_text(text: &str, file: &str, options: &Options, checked: bool) -> Result<Program, CompileError> {
     static NEXT_ID: AtomicU64 = AtomicU64::new(1);
-    let content = documents::read(text).map_err(|Unreadable { pointer, problem }| CompileError {
-        file: file.to_owned(),
-        pointer,
-        problem,
-    })?;
+    let content = documents::read(text, options.limits.schema_depth_max).map_err(
+        |Unreadable { pointer, problem }| CompileError { file: file.to_owned(), pointer, problem },
+    )?;
     let registry = Registry::new((&content, file), ROOT_URI, &options.documents, options.default_draft);
     let mut compiler = Compiler {
         registry,
