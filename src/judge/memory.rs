@@ -3,7 +3,7 @@
 use super::known::Known;
 use super::{Judge, Rules};
 use crate::credentials;
-use crate::formats::labels::{Labeller, Labels};
+use crate::formats::labels::{Labeller, Labels, Stand};
 use crate::formats::{Facts, Fields};
 use crate::outline::{ByOutline, Outlines};
 use crate::program;
@@ -24,6 +24,7 @@ impl Judge {
             makes_facts: false,
             facts: None,
             labeller: None,
+            stands: ByOutline::new(Stand::default),
             labels: Labels::default(),
         }
     }
@@ -49,6 +50,7 @@ impl Judge {
     /// From now on, labels are found in every record whose format is known; all judges of a run have the same seed.
     pub fn make_labels(&mut self, rules: &Rules, seed: u64) {
         self.labeller = Some(Labeller::new(seed, rules.formats()));
+        self.stands.forget();
     }
 
     /// The labels of the last record.

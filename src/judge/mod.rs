@@ -26,7 +26,7 @@ pub use rules::{Rules, RulesError};
 pub use watch::{NoWatch, StageWatch, Watch};
 
 use crate::credentials;
-use crate::formats::labels::{Labeller, Labels};
+use crate::formats::labels::{Labeller, Labels, Stand};
 use crate::formats::{Binding, Compiled, Facts, Fields, Found, Headers, Record, RuleSet};
 use crate::histograms::Stage;
 use crate::outline::{ByOutline, Outlines};
@@ -52,6 +52,8 @@ pub struct Judge {
     facts: Option<Facts>,
     /// Finds labels, where somebody wants them.
     labeller: Option<Labeller>,
+    /// Where they stand, by outline.
+    stands: ByOutline<Stand>,
     /// Those of the last record.
     labels: Labels,
 }
@@ -122,7 +124,7 @@ impl Judge {
             self.renew(rules);
         }
         let Self { parser, scratch, secrets, fields, makes_facts, outlines, known, facts, .. } = self;
-        let (labeller, labels) = (&self.labeller, &mut self.labels);
+        let (labeller, stands, labels) = (&self.labeller, &mut self.stands, &mut self.labels);
         *facts = None;
         if labeller.is_some() {
             *labels = Labels::default();
@@ -150,7 +152,7 @@ impl Judge {
             };
             walked.format = found.or(walked.format);
             if let (Some(labeller), Some(format)) = (labeller, found) {
-                *labels = labeller.read(format, tape);
+                *labels = labeller.read(format, tape, stands);
             }
             if let Some(format) = found.and_then(|id| rules.format(id)) {
                 let shaped = shape(format, binding, tape, scratch, observer);

@@ -27,6 +27,9 @@ use super::sample::Allowance;
 use super::shadow::Shadow;
 use super::tally::Tally;
 
+/// So many records are decided about after what is known of them was fetched from memory together.
+const EXPECTED: usize = 64;
+
 /// What the gate hears besides batches.
 #[derive(Clone, Copy)]
 pub(super) struct Heard<'a> {
@@ -240,14 +243,20 @@ pub(super) fn decide(
     // PERF: where no offset is left out, a record's place tells its offset, and the gate need not look at messages.
     let is_dense = offsets.end - first == outcomes.len() as i64;
     state.begin(batch.number, Origin { partition, epoch, offsets });
-    state.expect(facts);
     let undeliverable = batch.undeliverable();
     // What the broker will compare with, or nearly so; the time that records are judged by may be long past.
     let now_ms = clock::wall().micros() / 1000;
     let are_taken = undeliverable.is_empty() && batch.payloads.are_taken(now_ms);
     let mut facts = facts.iter();
+    let mut expected = 0;
     for (place, outcome) in outcomes.iter_mut().enumerate() {
+        if expected == 0 && facts.len() > 0 {
+            let next = facts.as_slice();
+            expected = next.len().min(EXPECTED);
+            state.expect(next.get(..expected).unwrap_or_default());
+        }
         let facts = if outcome.verdict.is_accept() { facts.next() } else { None };
+        expected -= usize::from(facts.is_some());
         let is_accept = outcome.verdict.is_accept();
         if !are_taken
             && (undeliverable.iter().any(|refused| *refused as usize == place)

@@ -156,12 +156,14 @@ impl State {
         }
     }
 
-    /// These records are decided about next: has what is known of them fetched from memory, all at once.
-    pub fn expect(&self, facts: &[Facts]) {
-        if self.settings.replay != Mode::Off {
-            self.window.expect(facts.iter().filter_map(|facts| facts.identity));
-        }
-        self.ledger.expect(facts);
+    /// These records are decided about next: has what is known of them fetched from memory, all at once. They should be
+    /// few enough for what is fetched to stay near.
+    pub fn expect(&mut self, facts: &[Facts]) {
+        let Settings { replay, olympus_mac, .. } = self.settings;
+        let identities = facts.iter().filter_map(|facts| facts.identity).filter(|_| replay != Mode::Off);
+        let macs = facts.iter().filter_map(|facts| guarded_mac(facts, olympus_mac));
+        self.window.expect(identities.chain(macs));
+        self.ledger.expect(facts, &self.settings);
     }
 
     /// Goes by other settings from now on; what was seen stays, and so do the sizes of window and ledger.
@@ -185,7 +187,6 @@ impl State {
             if self.window.follows_order() {
                 // Where the order is fixed nothing comes again, so nothing is taken back.
                 changes.window.clear();
-                changes.ledger.clear();
             } else {
                 changes.window_at.resize(changes.window.len(), changes.at);
                 changes.ledger_at.resize(changes.ledger.len(), changes.at);
@@ -235,7 +236,10 @@ impl State {
                 return refuse(Reason::WindowFull);
             }
         }
-        ledger.apply(&step, settings, (now, until, window.dead()), &mut changes.ledger);
+        // PERF: a change is a copy of what was just written, which has to wait for memory: where nothing is ever taken
+        // back, it took 0.1 of the gate's 0.8 µs for a record (perf).
+        let told = Some(&mut changes.ledger).filter(|_| !window.follows_order());
+        ledger.apply(&step, settings, (now, until, window.dead()), told);
         Ok(Ruling { reason: step.reason, warned: step.warned, ignored: step.ignored })
     }
 

@@ -19,6 +19,19 @@ impl Kind {
         Self::HumaninloopFile,
     ];
 
+    /// Its place among all kinds.
+    pub(super) const fn place(self) -> usize {
+        match self {
+            Self::OlympusWork => 0,
+            Self::OlympusMessage => 1,
+            Self::AghWork => 2,
+            Self::AlfredRequest => 3,
+            Self::BluelabelMessage => 4,
+            Self::HumaninloopRun => 5,
+            Self::HumaninloopFile => 6,
+        }
+    }
+
     /// Bytes of an entry of this kind.
     pub(super) const fn value_bytes(self) -> usize {
         match self {

@@ -41,7 +41,7 @@ pub(super) fn judge(ledger: &Ledger, message: &OlympusMessage, settings: &Settin
             step.broken(parents, Reason::BadParent);
         }
         let hops = if message.message_type == OlympusType::Assign { Some(0) } else { hops };
-        let key = (Kind::OlympusMessage, within(message.work, message.message));
+        let key = (Kind::OlympusMessage, ledger.name_of(message.work, message.message));
         as_message = Some((key, Entry::OlympusMessage { hops }));
     }
     if sequence != Mode::Off {
@@ -71,7 +71,7 @@ pub(super) fn judge(ledger: &Ledger, message: &OlympusMessage, settings: &Settin
 /// Steps from a message to the assignment that it comes from, over its parent; `None` if there is no such way.
 fn hops(ledger: &Ledger, message: &OlympusMessage, now: Second) -> Option<u8> {
     let parent = message.parent.filter(|parent| *parent != message.message)?;
-    match ledger.entry((Kind::OlympusMessage, within(message.work, parent)), now)? {
+    match ledger.entry((Kind::OlympusMessage, ledger.name_of(message.work, parent)), now)? {
         Entry::OlympusMessage { hops: Some(hops) } if hops < HOPS_MAX => Some(hops + 1),
         _ => None,
     }

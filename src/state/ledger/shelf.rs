@@ -10,6 +10,7 @@ const EXPECTED: usize = 64;
 
 /// The entries of the ledger, at most so many.
 pub struct Shelf {
+    /// By [`Kind::place`].
     racks: [Rack; Kind::ALL.len()],
     entries_max: usize,
     evicted: u64,
@@ -45,7 +46,7 @@ impl Shelf {
     }
 
     pub(super) fn find(&self, (kind, identity): EntryKey) -> Option<(Entry, Second)> {
-        self.racks.iter().find(|rack| rack.kind() == kind)?.find(identity)
+        self.racks.get(kind.place())?.find(identity)
     }
 
     /// Has these entries, as far as they are there, fetched from memory.
@@ -57,7 +58,7 @@ impl Shelf {
         loop {
             let mut count = 0;
             for (place, (kind, identity)) in found.iter_mut().zip(keys.by_ref()) {
-                let rack = self.racks.iter().position(|rack| rack.kind() == kind).unwrap_or_default();
+                let rack = kind.place();
                 let near = self.racks.get(rack).and_then(|rack| rack.number_near(identity));
                 *place = (rack, near.unwrap_or(u32::MAX));
                 count += 1;
@@ -73,8 +74,11 @@ impl Shelf {
 
     /// Every entry of one kind, in the order of its rack.
     pub fn of(&self, kind: Kind) -> impl Iterator<Item = (Identity, Entry)> + '_ {
-        let rack = self.racks.iter().filter(move |rack| rack.kind() == kind);
-        rack.flat_map(Rack::iter).map(|(identity, (entry, _))| (identity, entry))
+        self.racks
+            .get(kind.place())
+            .into_iter()
+            .flat_map(Rack::iter)
+            .map(|(identity, (entry, _))| (identity, entry))
     }
 
     /// Every entry; the order depends on the order of writes alone.
@@ -85,31 +89,37 @@ impl Shelf {
         })
     }
 
-    /// Writes an entry and tells the change; makes room where the limit is passed.
+    /// Writes an entry, and says what was there; makes room where the limit is passed. Tells the changes to whoever
+    /// wants them.
     pub(super) fn set(
         &mut self,
         key: EntryKey,
         after: Option<(Entry, Second)>,
         dead: Second,
-        changes: &mut Vec<LedgerChange>,
-    ) {
+        mut changes: Option<&mut Vec<LedgerChange>>,
+    ) -> Option<(Entry, Second)> {
         if let Some(rack) = self.rack_mut(key.0) {
             rack.sweep(dead, key.1);
         }
         let before = self.put(key, after);
-        changes.push(LedgerChange { key, before, after });
+        if let Some(changes) = &mut changes {
+            changes.push(LedgerChange { key, before, after });
+        }
         if self.len() > self.entries_max {
             self.make_room(key, changes);
         }
+        before
     }
 
     /// The kind with the most entries gives one up, so that a flood of one kind costs that kind.
-    fn make_room(&mut self, (kind, identity): EntryKey, changes: &mut Vec<LedgerChange>) {
+    fn make_room(&mut self, (kind, identity): EntryKey, changes: Option<&mut Vec<LedgerChange>>) {
         let Some(rack) = self.racks.iter_mut().max_by_key(|rack| rack.len()) else { return };
         let except = (rack.kind() == kind).then_some(identity);
         let Some((identity, before)) = rack.give_up(except) else { return };
         let key = (rack.kind(), identity);
-        changes.push(LedgerChange { key, before: Some(before), after: None });
+        if let Some(changes) = changes {
+            changes.push(LedgerChange { key, before: Some(before), after: None });
+        }
         if self.evicted == 0 {
             tracing::warn!(
                 "the ledger is full and gives up its oldest entries: late messages of that work may be judged \
@@ -129,6 +139,6 @@ impl Shelf {
     }
 
     fn rack_mut(&mut self, kind: Kind) -> Option<&mut Rack> {
-        self.racks.iter_mut().find(|rack| rack.kind() == kind)
+        self.racks.get_mut(kind.place())
     }
 }

@@ -346,3 +346,57 @@ fn a_flood_of_one_kind_costs_that_kind_and_is_counted() {
         assert_eq!(sequence.take(Lifecycle::Agh(wrong)), Some(Reason::WorkContainerMismatch), "still known");
     }
 }
+
+#[test]
+fn what_is_expected_is_decided_as_what_is_not() {
+    let mut random = crate::state::tests::Random::seeded("what_is_expected_is_decided_as_what_is_not");
+    let mut record = || {
+        let mut pick = |kinds: &str, below: u64| id(&format!("{kinds} {}", random.below(below)));
+        let (identity, work, message, parent) =
+            (pick("record", 900), pick("work", 6), pick("message", 60), pick("message", 60));
+        let (has_parent, kind) = (random.below(4) > 0, random.below(5));
+        let types = [OlympusType::Assign, OlympusType::Status, OlympusType::Watch];
+        let message_type = types[kind as usize % types.len()];
+        let parent = has_parent.then_some(parent);
+        let mac = (kind == 4).then_some(identity);
+        let (source, target) = if kind % 3 == 1 { (CODER, LEAD) } else { (LEAD, CODER) };
+        let message =
+            OlympusMessage { work, message, parent, mac, ..self::message(message_type, source, target) };
+        let file = WrittenFile { file: work, content: 1 + random.below(3) as u32 };
+        let lifecycle = match kind {
+            3 => Lifecycle::HumaninloopFiles([Some(file), None, None, None]),
+            _ => Lifecycle::Olympus(message),
+        };
+        let (now, keep_until) = (Some(Timestamp::from_secs(NOW)), Timestamp::from_secs(NOW + 900));
+        Facts {
+            identity: Some(identity),
+            content: 0,
+            now,
+            keep_until,
+            capped: false,
+            burns: false,
+            lifecycle,
+        }
+    };
+    let records: Vec<Facts> = (0..4000).map(|_| record()).collect();
+    let new = || State::new(enforcing()).unwrap();
+    // Where the order is fixed nothing is kept to be taken back, and nothing else is different.
+    let (mut plain, mut expecting, mut ordered) = (new(), new(), new().following_order());
+    let mut refused = 0;
+    for (number, facts) in records.iter().enumerate() {
+        if number % 50 == 0 {
+            expecting.expect(&records[number..number + 50]);
+            ordered.expect(&records[number..number + 50]);
+        }
+        let ruling = plain.decide(facts).unwrap();
+        refused += u32::from(ruling.reason.is_some());
+        assert_eq!(expecting.decide(facts), Ok(ruling), "{number}");
+        assert_eq!(ordered.decide(facts), Ok(ruling), "{number}");
+    }
+    assert!((400..3990).contains(&refused), "{refused}");
+}
+
+#[test]
+fn kinds_stand_where_they_say() {
+    assert!(Kind::ALL.iter().enumerate().all(|(place, kind)| kind.place() == place));
+}
