@@ -2,6 +2,8 @@
 //!
 //! PERF: the strings of envelopes are short, and a call of `memchr` for each costs more than the search; these are inlined.
 
+use std::ops::Range;
+
 use wide::u8x16;
 
 /// As many bytes as are looked at in one go.
@@ -18,8 +20,24 @@ pub(crate) fn to_special(text: &[u8]) -> Option<usize> {
 /// As [`to_special`], for what is not printable ASCII as well.
 #[inline]
 pub(crate) fn to_special_or_beyond_ascii(text: &[u8]) -> Option<usize> {
-    let beyond = |lane: u8x16| lane.max(u8x16::splat(0x7F)).simd_eq(lane);
-    to_first(text, |lane| specials(lane) | beyond(lane), |byte| is_special(byte) || byte >= 0x7F)
+    to_first(text, |lane| specials(lane) | beyond_ascii(lane), |byte| is_special(byte) || byte >= 0x7F)
+}
+
+/// From the first to the last backslash of a text, or byte that is not printable ASCII; `None` if there is none.
+pub(crate) fn backslashes_and_beyond_ascii(text: &[u8]) -> Option<Range<usize>> {
+    let mark = |lane: u8x16| lane.simd_eq(u8x16::splat(b'\\')) | beyond_ascii(lane);
+    let is_marked = |byte: u8| byte == b'\\' || byte >= 0x7F;
+    let first = to_first(text, mark, is_marked)?;
+    let (head, looks) = text.as_rchunks();
+    let mut behind = text.len();
+    for look in looks.iter().rev() {
+        let marks = marks(look, mark);
+        if marks != 0 {
+            return Some(first..behind - marks.leading_zeros() as usize);
+        }
+        behind -= LOOK_BYTES;
+    }
+    head.iter().rposition(|byte| is_marked(*byte)).map(|last| first..last + 1)
 }
 
 /// How many of some bytes stand before the first that [`to_special`] finds.
@@ -74,6 +92,12 @@ fn specials(lane: u8x16) -> u8x16 {
     is(b'"') | is(b'\\') | lane.min(u8x16::splat(0x1F)).simd_eq(lane)
 }
 
+/// DEL counts as such.
+#[inline]
+fn beyond_ascii(lane: u8x16) -> u8x16 {
+    lane.max(u8x16::splat(0x7F)).simd_eq(lane)
+}
+
 fn is_special(byte: u8) -> bool {
     byte < 0x20 || matches!(byte, b'"' | b'\\')
 }
@@ -102,6 +126,22 @@ mod tests {
             }
         }
         assert_eq!((to_special(b""), to_special_or_beyond_ascii(b"")), (None, None));
+    }
+
+    #[test]
+    fn the_last_is_found_wherever_it_stands() {
+        for byte in [b'\\', 0x7F, 0x80, 0xFF] {
+            for len in 1..100 {
+                for (first, last) in (0..len).flat_map(|last| [(0, last), (last / 2, last), (last, last)]) {
+                    let mut text = vec![b'"'; len];
+                    (text[first], text[last]) = (byte, byte);
+                    let found = backslashes_and_beyond_ascii(&text);
+                    assert_eq!(found, Some(first..last + 1), "{byte} {len} {first} {last}");
+                }
+            }
+        }
+        assert_eq!(backslashes_and_beyond_ascii(&[b'~'; 70]), None);
+        assert_eq!(backslashes_and_beyond_ascii(b"\n"), None);
     }
 
     #[test]

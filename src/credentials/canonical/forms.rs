@@ -5,9 +5,10 @@
 //! which differ from that in one thing: code points beyond U+FFFF come before U+E000 to U+FFFF.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use super::numbers::{self, Text};
-use crate::tape::lanes::{LOOK_BYTES, to_special, to_special_or_beyond_ascii};
+use crate::tape::lanes::{LOOK_BYTES, backslashes_and_beyond_ascii, to_special, to_special_or_beyond_ascii};
 
 /// One canonical form.
 pub(super) trait Form {
@@ -129,12 +130,10 @@ impl Form for Cpython {
     const LENGTH_TELLS_ESCAPES: bool = false;
 
     fn escapes(payload: &[u8]) -> Escapes {
-        if payload.is_ascii() && memchr::memchr2(b'\\', 0x7F, payload).is_none() {
+        let Some(Range { start: first, end: behind }) = backslashes_and_beyond_ascii(payload) else {
             return Escapes::NONE;
-        }
-        let is_special = |byte: &u8| !byte.is_ascii() || matches!(byte, b'\\' | 0x7F);
-        let first = payload.iter().position(is_special).unwrap_or(payload.len());
-        Escapes { first, behind: payload.iter().rposition(is_special).unwrap_or(first) + 1 }
+        };
+        Escapes { first, behind }
     }
 
     /// Its length does not tell whether there is something beyond ASCII in it.
