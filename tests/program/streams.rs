@@ -14,6 +14,23 @@ use crate::corpora::Random;
 use crate::differential::from_env;
 
 const NAMES: &[&str] = &["a", "b", "c", "d", "a name of more than sixteen bytes"];
+const SCALARS: &[&str] = &["1", "0", "-3", "1.0", "1.5", "1e3", "9007199254740993", "true", "false", "null"];
+/// What is asked of a scalar, one keyword at a time.
+const SCALAR_SCHEMAS: &[&str] = &[
+    r#"{"type":"integer"}"#,
+    r#"{"type":"number"}"#,
+    r#"{"type":"boolean"}"#,
+    r#"{"type":"null"}"#,
+    r#"{"type":["integer","null"]}"#,
+    r#"{"enum":[1,null,true]}"#,
+    r#"{"const":1}"#,
+    r#"{"minimum":1}"#,
+    r#"{"exclusiveMaximum":1.5}"#,
+    r#"{"multipleOf":3}"#,
+    r#"{"minLength":3}"#,
+    r#"{"items":false}"#,
+    r#"{"required":["a"]}"#,
+];
 const SCHEMAS: u64 = 4000;
 const MUTANTS_PER_SCHEMA: usize = 24;
 
@@ -47,14 +64,34 @@ fn object_schema(random: &mut Random, depth: usize) -> Value {
 }
 
 fn value_schema(random: &mut Random, depth: usize) -> Value {
-    match random.below(if depth == 0 { 4 } else { 8 }) {
+    match random.below(if depth == 0 { 5 } else { 9 }) {
         0 => json!({"type": "string"}),
         1 => json!({"type": "integer"}),
         2 => json!({}),
         3 => json!({"enum": ["x", 1, null]}),
-        4 => json!({"type": "array", "items": object_schema(random, depth - 1)}),
+        4 => scalar_schema(random),
+        5 => json!({"type": "array", "items": object_schema(random, depth - 1)}),
         _ => object_schema(random, depth - 1),
     }
+}
+
+/// A schema of what an outline does not tell apart, in which several keywords have a say.
+fn scalar_schema(random: &mut Random) -> Value {
+    let mut schema = Map::new();
+    for _ in 0..=random.below(3) {
+        let part: Value = serde_json::from_str(*random.pick(SCALAR_SCHEMAS)).unwrap();
+        match random.below(6) {
+            0 => schema.insert("allOf".into(), json!([part])),
+            1 => schema.insert("anyOf".into(), json!([part, {"const": 1.5}])),
+            2 => schema.insert("not".into(), json!({"not": part})),
+            3 => schema.insert("if".into(), part),
+            _ => {
+                schema.extend(part.as_object().cloned().unwrap_or_default());
+                None
+            }
+        };
+    }
+    schema.into()
 }
 
 /// A value that most likely fits a schema.
@@ -112,6 +149,9 @@ fn mutant(document: &Value, random: &mut Random) -> Value {
             let each = items.iter().enumerate();
             each.map(|(at, item)| if at == place { mutant(item, random) } else { item.clone() }).collect()
         }
+        Value::Null | Value::Bool(_) | Value::Number(_) if random.below(3) != 0 => {
+            serde_json::from_str(*random.pick(SCALARS)).unwrap()
+        }
         _ => random.pick(&[json!(null), json!("x"), json!(1), json!([]), json!({}), json!(1.5)]).clone(),
     }
 }
@@ -156,4 +196,59 @@ fn an_earlier_document_does_not_change_a_later_verdict() {
         }
     }
     assert!(valid > all / 5 && valid < all - all / 10, "{valid} of {all} are valid");
+}
+
+/// Schemas of one value that ask twice: above and below a reference, a branch or a condition.
+fn asking_twice() -> Vec<String> {
+    let parts = SCALAR_SCHEMAS.iter().map(|part| part.trim_start_matches('{').trim_end_matches('}'));
+    let ways = |part: &str, other: &str| {
+        [
+            format!("{{{part},\"$ref\":\"#/$defs/any\"}}"),
+            format!("{{{part},\"allOf\":[{{{other}}}]}}"),
+            format!("{{{part},\"anyOf\":[{{{other}}},{{\"const\":0}}]}}"),
+            format!("{{\"allOf\":[{{{part}}},{{{other}}}]}}"),
+            format!("{{\"allOf\":[{{{part},\"allOf\":[{{{other}}}]}}]}}"),
+            format!("{{\"not\":{{{part},\"allOf\":[{{{other}}}]}}}}"),
+            format!("{{\"if\":{{{part}}},\"then\":{{{other}}}}}"),
+        ]
+    };
+    parts.clone().flat_map(|part| parts.clone().flat_map(move |other| ways(part, other))).collect()
+}
+
+#[test]
+fn a_known_outline_does_not_hide_what_a_scalar_is() {
+    // Where the value stands: the schema around it, and the document around it.
+    let places = [
+        (r#"{"$defs":{"any":{"minimum":-5}},"properties":{"a":@}}"#, r#"{"a":@}"#),
+        (r#"{"$defs":{"any":{"minimum":-5}},"additionalProperties":@}"#, r#"{"a":@}"#),
+        (r#"{"$defs":{"any":{"minimum":-5}},"patternProperties":{"^a":@}}"#, r#"{"a":@}"#),
+        (r#"{"$defs":{"any":{"minimum":-5}},"properties":{"a":{"items":@}}}"#, r#"{"a":[@]}"#),
+        (r#"{"$defs":{"any":{"minimum":-5}},"properties":{"a":{"prefixItems":[@]}}}"#, r#"{"a":[@,1]}"#),
+    ];
+    let mut parser = Parser::new(64);
+    for (schema_around, document_around) in places {
+        for schema in asking_twice() {
+            let schema = schema_around.replace('@', &schema);
+            let program = Program::compile(&schema, "table.json", &Options::default()).unwrap();
+            let other = jsonschema::draft202012::new(&serde_json::from_str(&schema).unwrap()).unwrap();
+            let documents: Vec<(String, bool)> = SCALARS
+                .iter()
+                .map(|scalar| document_around.replace('@', scalar))
+                .map(|text| (other.is_valid(&serde_json::from_str(&text).unwrap()), text))
+                .map(|(valid, text)| (text, valid))
+                .collect();
+            for (known, _) in documents.iter().filter(|(_, valid)| *valid) {
+                let (mut scratch, mut outlines) = (Scratch::default(), Outlines::default());
+                let mut accepts = |text: &str| {
+                    parser.parse(text.as_bytes(), |tape| {
+                        program.accepts(outlines.recall(tape.unwrap()), &mut scratch)
+                    })
+                };
+                assert!((0..3).all(|_| accepts(known)), "{schema} {known}");
+                for (text, valid) in &documents {
+                    assert_eq!(accepts(text), *valid, "{schema} {text}, after {known}");
+                }
+            }
+        }
+    }
 }

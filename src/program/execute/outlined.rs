@@ -121,6 +121,8 @@ impl Lesson<'_> {
     /// Adds what is left to check of the value at a node, which passes an op.
     fn value(&mut self, op: &Op, pass: Pass, at: usize) -> Option<()> {
         match (self.nodes.get(at)?, op.kind) {
+            // The outline does not tell one scalar from another: all of the op is left, its types included.
+            (Node::Static(_), _) => self.push(op, pass, at),
             (Node::Object { len, .. }, Kind::Object(plan)) => {
                 match self.tables.objects.get(plan as usize).filter(|plan| plan.plain || plan.map) {
                     Some(plan) => self.members(plan, op, at, *len),
@@ -141,8 +143,7 @@ impl Lesson<'_> {
                 Some(())
             }
             (_, Kind::Call(block) | Kind::Delegate(block)) => self.block(block, op, at),
-            // The outline tells strings and containers apart, but not one scalar from another.
-            (Node::String(_) | Node::Object { .. } | Node::Array { .. }, Kind::Any) => Some(()),
+            (_, Kind::Any) => Some(()),
             _ => self.push(op, pass, at),
         }
     }
