@@ -58,6 +58,22 @@ pub struct Tape<'a> {
     /// The payload itself, as it was handed over.
     payload: &'a [u8],
     outline: Option<Outline>,
+    escapes: Option<Escapes>,
+}
+
+/// Where in a payload escapes may stand, where that is known: from the first to the end of the last string that has some.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Escapes {
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+}
+
+impl Escapes {
+    /// Whether there are none.
+    #[inline]
+    pub(crate) fn are_none(self) -> bool {
+        self.start >= self.end
+    }
 }
 
 impl<'a> Tape<'a> {
@@ -86,11 +102,20 @@ impl<'a> Tape<'a> {
         self.payload
     }
 
-    /// Whether it is known that no string has an escape: then strings are the payload's own.
+    /// Whether it is known already that no string has an escape.
     #[inline]
-    #[must_use]
-    pub(crate) fn has_no_escapes(self) -> bool {
-        self.origin == self.payload.as_ptr().addr()
+    pub(crate) fn is_known_without_escapes(self) -> bool {
+        self.escapes.is_some_and(Escapes::are_none)
+    }
+
+    /// The part of the payload outside of which no backslash stands.
+    #[inline]
+    pub(crate) fn escapes(self) -> Range<usize> {
+        if let Some(Escapes { start, end }) = self.escapes {
+            return start as usize..end as usize;
+        }
+        let first = memchr::memchr(b'\\', self.payload).unwrap_or(self.payload.len());
+        first..memchr::memrchr(b'\\', self.payload).map_or(first, |last| last + 1)
     }
 
     /// The numbers that no 64-bit form can carry, ascending by node; nearly always empty.
@@ -258,7 +283,8 @@ impl Parser {
                     *nodes = last.reset();
                     return result;
                 }
-                let result = then(Ok(Tape { nodes: &again.0, wide, origin, payload, outline: None }));
+                let result =
+                    then(Ok(Tape { nodes: &again.0, wide, origin, payload, outline: None, escapes: None }));
                 *nodes = again.reset();
                 return result;
             }
@@ -272,7 +298,14 @@ impl Parser {
             }
             Ok(()) => Ok(()),
         };
-        let result = then(outcome.map(|()| Tape { nodes: &tape.0, wide, origin, payload, outline: None }));
+        let result = then(outcome.map(|()| Tape {
+            nodes: &tape.0,
+            wide,
+            origin,
+            payload,
+            outline: None,
+            escapes: None,
+        }));
         *nodes = tape.reset();
         result
     }

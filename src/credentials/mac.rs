@@ -162,7 +162,7 @@ fn olympus_bytes<'a>(
     }
     // The names of the five members are in order already, so the wrapper is written around the payload's form.
     buffers.out.clear();
-    let text = |name: &[u8], text: &str, out: &mut Vec<u8>| {
+    let text = |name: &[u8], text: &str, out: &mut canonical::Room| {
         out.extend_from_slice(name);
         canonical::append_cpython_string(text, out);
     };

@@ -1,12 +1,12 @@
 //! Tapes of documents that need no parser, since somebody knows where their nodes stand. Nothing here knows how.
 
 use super::lanes::{LOOK_BYTES, plain_bytes};
-use super::{Malformed, Node, Outline, Parser, Tape, copy, escaped_unit};
+use super::{Escapes, Malformed, Node, Outline, Parser, Tape, copy, escaped_unit};
 
 /// A document whose nodes are known beforehand.
 pub(crate) trait Known {
-    /// Whether strings have escapes; then they stand in [`Parser::copy`] without them.
-    fn has_escapes(&self) -> bool;
+    /// Where strings have escapes; if there are some, strings stand in [`Parser::copy`] without them.
+    fn escapes(&self) -> Escapes;
 
     /// Writes the nodes, which borrow from the text; `None` if the document is not what it seemed to be.
     fn write<'t>(&self, text: &'t str, nodes: &mut Vec<Node<'t>>) -> Option<Outline>;
@@ -38,14 +38,16 @@ impl Parser {
         T: FnOnce(Result<Tape<'_>, Malformed>) -> R,
     {
         let Self { scratch, nodes, .. } = self;
-        let text = if known.has_escapes() { &**scratch } else { payload };
+        let escapes = known.escapes();
+        let text = if escapes.are_none() { payload } else { &**scratch };
         let Ok(text) = simdutf8::basic::from_utf8(text) else { return Err(then) };
         let mut tape = std::mem::replace(nodes, simd_json::Tape(Vec::new())).reset();
         let outline = known.write(text, &mut tape.0);
         let result = match outline {
             Some(_) => {
                 let origin = text.as_ptr().addr();
-                Ok(then(Ok(Tape { nodes: &tape.0, wide: &[], origin, payload, outline })))
+                let escapes = Some(escapes);
+                Ok(then(Ok(Tape { nodes: &tape.0, wide: &[], origin, payload, outline, escapes })))
             }
             None => Err(then),
         };

@@ -79,7 +79,7 @@ fn value_schema(random: &mut Random, depth: usize) -> Value {
 fn scalar_schema(random: &mut Random) -> Value {
     let mut schema = Map::new();
     for _ in 0..=random.below(3) {
-        let part: Value = serde_json::from_str(*random.pick(SCALAR_SCHEMAS)).unwrap();
+        let part: Value = random.pick(SCALAR_SCHEMAS).parse().unwrap();
         match random.below(6) {
             0 => schema.insert("allOf".into(), json!([part])),
             1 => schema.insert("anyOf".into(), json!([part, {"const": 1.5}])),
@@ -150,7 +150,7 @@ fn mutant(document: &Value, random: &mut Random) -> Value {
             each.map(|(at, item)| if at == place { mutant(item, random) } else { item.clone() }).collect()
         }
         Value::Null | Value::Bool(_) | Value::Number(_) if random.below(3) != 0 => {
-            serde_json::from_str(*random.pick(SCALARS)).unwrap()
+            random.pick(SCALARS).parse().unwrap()
         }
         _ => random.pick(&[json!(null), json!("x"), json!(1), json!([]), json!({}), json!(1.5)]).clone(),
     }

@@ -4,7 +4,7 @@
 //! entries of lists disappear, and `requirements` are sorted.
 
 use super::forms::write_short_or_hex;
-use super::{Buffers, behind, member};
+use super::{Buffers, Room, behind, member};
 use crate::tape::{Node, NodeIndex, Tape};
 
 /// The texts of a capability, in the order of the digest; the first three are always written.
@@ -73,7 +73,7 @@ fn write_list(tape: Tape<'_>, name: &str, list: usize, buffers: &mut Buffers) {
 }
 
 /// Writes a name and its colon, behind a comma unless it is the first.
-fn write_name(name: &str, out: &mut Vec<u8>) {
+fn write_name(name: &str, out: &mut Room) {
     if out.len() > 1 {
         out.push(b',');
     }
@@ -82,7 +82,7 @@ fn write_name(name: &str, out: &mut Vec<u8>) {
 }
 
 /// Writes a string as Go's `encoding/json` does: HTML's special characters and two line separators are escaped too.
-fn write_text(text: &str, out: &mut Vec<u8>) {
+fn write_text(text: &str, out: &mut Room) {
     out.push(b'"');
     let mut plain_from = 0;
     for (at, char) in text.char_indices() {

@@ -8,7 +8,9 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::numbers::{self, Text};
-use crate::tape::lanes::{LOOK_BYTES, backslashes_and_beyond_ascii, to_special, to_special_or_beyond_ascii};
+use super::room::Room;
+use crate::tape::Tape;
+use crate::tape::lanes::{backslashes_and_beyond_ascii, to_special, to_special_or_beyond_ascii};
 
 /// One canonical form.
 pub(super) trait Form {
@@ -21,7 +23,7 @@ pub(super) trait Form {
     /// Whether a payload of the length of its tokens, as the form writes them, holds no escapes and needs none.
     const LENGTH_TELLS_ESCAPES: bool;
     /// Outside of this part of the payload, every string stands there exactly as the form writes it.
-    fn escapes(payload: &[u8]) -> Escapes;
+    fn escapes(tape: Tape<'_>) -> Escapes;
     /// Whether a string that begins at a place and has so many bytes without escapes stands there exactly as the form
     /// writes it. Only strings that touch [`Self::escapes`] are asked about.
     fn stands(payload: &[u8], start: usize, len: usize) -> bool;
@@ -36,7 +38,7 @@ pub(super) trait Form {
     /// The order of names.
     fn compare(left: &str, right: &str) -> Ordering;
     /// Writes what stands between the quotes.
-    fn write_escaped(text: &str, out: &mut Vec<u8>);
+    fn write_escaped(text: &str, out: &mut Room);
     /// The text of a finite double.
     fn double(value: f64) -> Text;
 }
@@ -56,6 +58,10 @@ impl Escapes {
     /// Nothing is left as it stands.
     #[cfg(test)]
     pub(super) const EVERYWHERE: Self = Self { first: 0, behind: usize::MAX };
+
+    fn within(Range { start: first, end: behind }: Range<usize>) -> Self {
+        Self { first, behind }
+    }
 
     #[inline]
     pub(super) fn are_none(self) -> bool {
@@ -81,9 +87,8 @@ impl Form for Jcs {
     const LENGTH_TELLS_ESCAPES: bool = true;
 
     /// Without a backslash nothing was escaped, and what has to be escaped cannot stand in a payload unescaped.
-    fn escapes(payload: &[u8]) -> Escapes {
-        let Some(first) = memchr::memchr(b'\\', payload) else { return Escapes::NONE };
-        Escapes { first, behind: memchr::memrchr(b'\\', payload).unwrap_or(first) + 1 }
+    fn escapes(tape: Tape<'_>) -> Escapes {
+        Escapes::within(tape.escapes())
     }
 
     /// With an escape it would be longer, and what stands behind so many bytes would be no quote, or an escaped one.
@@ -106,7 +111,7 @@ impl Form for Jcs {
         }
     }
 
-    fn write_escaped(text: &str, out: &mut Vec<u8>) {
+    fn write_escaped(text: &str, out: &mut Room) {
         write_escaped(text, out, to_special, |rest, out| {
             let (byte, rest) = rest.split_first()?;
             write_short_or_hex(u16::from(*byte), out);
@@ -129,11 +134,8 @@ impl Form for Cpython {
     /// What is not ASCII may stand in a payload without an escape.
     const LENGTH_TELLS_ESCAPES: bool = false;
 
-    fn escapes(payload: &[u8]) -> Escapes {
-        let Some(Range { start: first, end: behind }) = backslashes_and_beyond_ascii(payload) else {
-            return Escapes::NONE;
-        };
-        Escapes { first, behind }
+    fn escapes(tape: Tape<'_>) -> Escapes {
+        Escapes::within(backslashes_and_beyond_ascii(tape.payload()).unwrap_or_default())
     }
 
     /// Its length does not tell whether there is something beyond ASCII in it.
@@ -151,7 +153,7 @@ impl Form for Cpython {
         left.cmp(right)
     }
 
-    fn write_escaped(text: &str, out: &mut Vec<u8>) {
+    fn write_escaped(text: &str, out: &mut Room) {
         write_escaped(text, out, to_special_or_beyond_ascii, |rest, out| {
             let text = std::str::from_utf8(rest.get(..first_char_bytes(rest))?).ok()?;
             for unit in text.chars().next()?.encode_utf16(&mut [0; 2]) {
@@ -218,21 +220,13 @@ fn mismatch(left: &[u8], right: &[u8]) -> Option<(u8, u8)> {
 #[inline]
 fn write_escaped(
     text: &str,
-    out: &mut Vec<u8>,
+    out: &mut Room,
     to_escape: impl Fn(&[u8]) -> Option<usize>,
-    mut write_one: impl for<'a> FnMut(&'a [u8], &mut Vec<u8>) -> Option<&'a [u8]>,
+    mut write_one: impl for<'a> FnMut(&'a [u8], &mut Room) -> Option<&'a [u8]>,
 ) {
     let mut rest = text.as_bytes();
     while let Some((plain, escaped)) = to_escape(rest).and_then(|at| rest.split_at_checked(at)) {
-        match rest.first_chunk::<LOOK_BYTES>() {
-            // PERF: stretches are short, and a copy of a fixed length is no call; what is too much is taken back.
-            Some(chunk) if plain.len() <= LOOK_BYTES => {
-                let len = out.len() + plain.len();
-                out.extend_from_slice(chunk);
-                out.truncate(len);
-            }
-            _ => out.extend_from_slice(plain),
-        }
+        out.extend_from_first(rest, plain.len());
         let Some(behind) = write_one(escaped, out) else { return };
         rest = behind;
     }
@@ -250,7 +244,7 @@ fn first_char_bytes(bytes: &[u8]) -> usize {
 }
 
 /// `\n` and the like where JSON has a short form, else `\u` and four lower-case digits.
-pub(super) fn write_short_or_hex(unit: u16, out: &mut Vec<u8>) {
+pub(super) fn write_short_or_hex(unit: u16, out: &mut Room) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     let short = match unit {
         0x08 => b'b',
@@ -261,8 +255,8 @@ pub(super) fn write_short_or_hex(unit: u16, out: &mut Vec<u8>) {
         0x22 => b'"',
         0x5C => b'\\',
         _ => {
-            out.extend_from_slice(b"\\u");
-            out.extend([12, 8, 4, 0].iter().filter_map(|shift| HEX.get(usize::from(unit >> shift & 0xF))));
+            let digit = |shift: u16| HEX.get(usize::from(unit >> shift & 0xF)).copied().unwrap_or_default();
+            out.extend_from_slice(&[b'\\', b'u', digit(12), digit(8), digit(4), digit(0)]);
             return;
         }
     };

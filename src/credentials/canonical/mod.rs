@@ -20,6 +20,7 @@ mod forms;
 mod numbers;
 mod order;
 mod plans;
+mod room;
 mod stretches;
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,7 @@ mod write;
 use forms::{Cpython, Escapes, Form, Jcs};
 use order::Ordered;
 use plans::Plans;
+pub(super) use room::Room;
 use stretches::{Compact, Stretch};
 use walk::Lists;
 
@@ -52,7 +54,7 @@ pub struct Buffers {
     /// Forms of documents whose outline is known.
     plans: Plans,
     /// What was written.
-    pub(super) out: Vec<u8>,
+    pub(super) out: Room,
     lists: Lists,
     /// Entries of a list that is sorted.
     places: Vec<u32>,
@@ -134,7 +136,7 @@ pub(super) fn append_cpython(
 }
 
 /// Appends a string with its quotes as CPython writes it.
-pub(super) fn append_cpython_string(text: &str, out: &mut Vec<u8>) {
+pub(super) fn append_cpython_string(text: &str, out: &mut Room) {
     out.push(b'"');
     Cpython::write_escaped(text, out);
     out.push(b'"');
@@ -174,7 +176,7 @@ fn append<'a, F: Form>(
     if let (Some(compact), Some(stretches)) = (compact, plans.find::<F>(ordered, node)) {
         return compact.take::<F>(stretches, out);
     }
-    ordered.escapes = F::escapes(payload);
+    ordered.escapes = F::escapes(tape);
     if let Some(compact) = compact
         && ordered.escapes.are_none()
         && tape.wide().is_empty()
@@ -187,7 +189,7 @@ fn append<'a, F: Form>(
         return compact.take::<F>(stretches, out);
     }
     match plans.turns::<F>(ordered, node, lists) {
-        Some((turns, literals)) => turns::write::<F>(ordered, turns, literals, out)?,
+        Some((listed, known)) => turns::write::<F>(ordered, listed, known, out)?,
         None => write::append::<F>(ordered, node, lists, out)?,
     }
     Ok(None)

@@ -1,6 +1,6 @@
 //! Doubles and integers as text: the shortest digits that read back as the same double, in the layout of a form.
 //!
-//! The digits come from `zmij`; only the layout is ours. Nothing here allocates.
+//! The digits come from `zmij` and `itoa`; only the layout is ours. Nothing here allocates.
 
 /// The longest text of a finite double in either layout, with room to spare (`-1.7976931348623157e+308` has 24).
 const TEXT_BYTES_MAX: usize = 32;
@@ -17,6 +17,11 @@ pub(super) struct Text {
 impl Text {
     fn new() -> Self {
         Self { bytes: [0; TEXT_BYTES_MAX], len: 0 }
+    }
+
+    /// All bytes, and how many of them are the text.
+    pub(super) fn parts(&self) -> (&[u8; TEXT_BYTES_MAX], usize) {
+        (&self.bytes, self.len)
     }
 
     pub(super) fn as_bytes(&self) -> &[u8] {
@@ -176,23 +181,11 @@ fn scientific(digits: &Digits, exponent_digits_min: usize, text: &mut Text) {
 
 /// An integer in decimal.
 pub(super) fn integer(magnitude: u64, negative: bool) -> Text {
-    let mut reversed = [0_u8; 20];
-    let (mut rest, mut len) = (magnitude, 0);
-    for place in &mut reversed {
-        *place = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        len += 1;
-        if rest == 0 {
-            break;
-        }
-    }
     let mut text = Text::new();
     if negative && magnitude > 0 {
         text.push(b'-');
     }
-    for digit in reversed.iter().take(len).rev() {
-        text.push(*digit);
-    }
+    text.extend(itoa::Buffer::new().format(magnitude).as_bytes());
     text
 }
 

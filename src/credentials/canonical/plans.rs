@@ -8,7 +8,7 @@ use super::compact;
 use super::forms::Form;
 use super::order::Ordered;
 use super::stretches::Stretch;
-use super::turns::{self, Turn, Turns};
+use super::turns::{self, Turns};
 use super::walk::Lists;
 use crate::outline::{ByOutline, Pool, Span};
 use crate::tape::{Node, StaticNode};
@@ -52,7 +52,7 @@ enum KnownTurns {
     Unasked,
     /// There is no form, or it is too large.
     None,
-    Listed(Span),
+    Listed(turns::Listed),
 }
 
 /// What is known of compact documents.
@@ -98,10 +98,11 @@ impl Plans {
 
     /// Makes room by forgetting all.
     fn make_room(&mut self) {
+        let (turns, literal_bytes) = self.turns.room();
         if self.stretches.room() < STRETCHES_MAX
             || self.scalars.room() < SCALARS_MAX
-            || self.turns.list.room() < TURNS_MAX
-            || self.turns.literals.room() < LITERALS_MAX / 16
+            || turns < TURNS_MAX
+            || literal_bytes < LITERALS_MAX / 16
         {
             self.known.forget();
             self.stretches.clear();
@@ -126,8 +127,9 @@ impl Plans {
         // saved. But doubles were looked up at places that are right only without escapes.
         let is_double =
             |at: &u32| matches!(tape.nodes().get(*at as usize), Some(Node::Static(StaticNode::F64(_))));
-        let told = F::LENGTH_TELLS_ESCAPES && (tape.has_no_escapes() || !scalars.iter().any(is_double));
-        (told || F::escapes(payload).are_none()).then(|| self.stretches.list(plan.stretches))?
+        let told =
+            F::LENGTH_TELLS_ESCAPES && (tape.is_known_without_escapes() || !scalars.iter().any(is_double));
+        (told || F::escapes(tape).are_none()).then(|| self.stretches.list(plan.stretches))?
     }
 
     /// Remembers the stretches of a compact document's form.
@@ -157,28 +159,33 @@ impl Plans {
         }
     }
 
-    /// The form's turns, and what their bytes are, if its outline is known. They are put together when they are asked for
-    /// the first time.
+    /// The form's turns, and all that are known, if its outline is known. They are put together when they are asked for the
+    /// first time.
     #[inline]
     pub(super) fn turns<F: Form>(
         &mut self,
         ordered: Ordered<'_>,
         node: usize,
         lists: &mut Lists,
-    ) -> Option<(&[Turn], &Pool<u8>)> {
+    ) -> Option<(turns::Listed, &Turns)> {
         let plan = self.known.get(ordered.tape.outline()?);
         let known = match self.plan::<F>(ordered, node).map(|plan| plan.turns) {
-            Some(KnownTurns::Listed(turns)) => turns,
+            Some(KnownTurns::Listed(listed)) => listed,
             Some(KnownTurns::None) => return None,
             // Of several forms of one document, the first is remembered.
             None if plan.is_some() => return None,
             Some(KnownTurns::Unasked) | None => self.learn_turns::<F>(ordered, node, lists)?,
         };
-        Some((self.turns.list.list(known)?, &self.turns.literals))
+        Some((known, &self.turns))
     }
 
     #[cold]
-    fn learn_turns<F: Form>(&mut self, ordered: Ordered<'_>, node: usize, lists: &mut Lists) -> Option<Span> {
+    fn learn_turns<F: Form>(
+        &mut self,
+        ordered: Ordered<'_>,
+        node: usize,
+        lists: &mut Lists,
+    ) -> Option<turns::Listed> {
         self.make_room();
         self.plan_mut::<F>(ordered, node)?;
         let listed = turns::list::<F>(ordered, node, lists, &mut self.turns);

@@ -14,6 +14,7 @@ use super::Unfit;
 use super::compact;
 use super::forms::Form;
 use super::order::Ordered;
+use super::room::{CHUNK_BYTES, Room};
 use super::walk::{Emit, Lists, walk};
 use crate::tape::{Node, StaticNode, Tape};
 
@@ -39,8 +40,6 @@ const BEGIN: u32 = u32::MAX;
 const NOWHERE: u32 = u32::MAX - 1;
 /// Longer punctuation takes another stretch.
 const TAIL_BYTES: u32 = 8;
-/// PERF: short stretches are copied as so many bytes, whatever their length; what was too much is overwritten.
-const CHUNK_BYTES: usize = 64;
 
 /// A compact payload and the place of the value in it.
 #[derive(Clone, Copy)]
@@ -325,7 +324,7 @@ impl<'a, 't> Compact<'a, 't> {
     pub(super) fn take<F: Form>(
         self,
         stretches: &[Stretch],
-        out: &mut Vec<u8>,
+        out: &mut Room,
     ) -> Result<Option<[&'a [u8]; 2]>, Unfit> {
         let pieces = self.pieces::<F>(stretches);
         if pieces.is_none() {
@@ -335,23 +334,19 @@ impl<'a, 't> Compact<'a, 't> {
     }
 
     /// Appends the form to `out`.
-    pub(super) fn copy<F: Form>(self, stretches: &[Stretch], out: &mut Vec<u8>) -> Option<()> {
+    pub(super) fn copy<F: Form>(self, stretches: &[Stretch], out: &mut Room) -> Option<()> {
         let mut to = out.len();
-        // PERF: room for all at once, since nothing gets longer, and for what is written too far.
-        out.resize(to + self.payload.len() + CHUNK_BYTES, 0);
+        // Room for all at once, since nothing gets longer, and for what is written too far.
+        out.reach(to + self.payload.len() + CHUNK_BYTES);
         for stretch in stretches {
             let Range { start, end } = self.range::<F>(stretch)?;
             let len = end.checked_sub(start)?;
-            let (rest, place) = (self.payload.get(start..)?, out.get_mut(to..)?);
-            match (rest.first_chunk::<CHUNK_BYTES>(), place.first_chunk_mut()) {
-                (Some(chunk), Some(place)) if len <= CHUNK_BYTES => *place = *chunk,
-                _ => place.get_mut(..len)?.copy_from_slice(rest.get(..len)?),
-            }
-            let wanted = to + len;
-            *out.get_mut(wanted..)?.first_chunk_mut()? = stretch.tail.to_le_bytes();
-            to = wanted + stretch.tail_len as usize;
+            let is_copied = out.copy_to(to, self.payload.get(start..)?, len)
+                && out.copy_array_to(to + len, &stretch.tail.to_le_bytes());
+            to += len + stretch.tail_len as usize;
+            is_copied.then_some(())?;
         }
-        out.truncate(to);
+        out.end_at(to);
         Some(())
     }
 }

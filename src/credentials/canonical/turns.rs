@@ -9,6 +9,7 @@ use std::marker::PhantomData;
 use super::Unfit;
 use super::forms::Form;
 use super::order::Ordered;
+use super::room::Room;
 use super::walk::{Emit, Lists, walk};
 use super::write::Writer;
 use crate::outline::{Pool, Span};
@@ -22,21 +23,32 @@ pub(super) struct Turn {
     node: u32,
 }
 
+/// The turns of one form.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Listed {
+    turns: Span,
+    /// How many bytes are known of all.
+    literal_bytes: usize,
+}
+
 /// The turns of all forms that are known.
 #[derive(Debug)]
 pub(super) struct Turns {
-    pub(super) list: Pool<Turn>,
-    pub(super) literals: Pool<u8>,
+    list: Pool<Turn>,
+    literals: Pool<u8>,
     /// A name as the form writes it, while turns are put together.
-    name: Vec<u8>,
+    name: Room,
 }
 
 impl Turns {
     /// Room for so many turns, with so many bytes.
     pub(super) fn new(turns_max: usize, bytes_max: usize) -> Self {
-        const NAME_BYTES: usize = 4096;
-        let (list, literals) = (Pool::new(turns_max), Pool::new(bytes_max));
-        Self { list, literals, name: Vec::with_capacity(NAME_BYTES) }
+        Self { list: Pool::new(turns_max), literals: Pool::new(bytes_max), name: Room::default() }
+    }
+
+    /// How many turns, and how many of their bytes, still fit.
+    pub(super) fn room(&self) -> (usize, usize) {
+        (self.list.room(), self.literals.room())
     }
 
     /// Forgets all.
@@ -55,7 +67,7 @@ pub(super) fn list<F: Form>(
     node: usize,
     lists: &mut Lists,
     known: &mut Turns,
-) -> Option<Span> {
+) -> Option<Listed> {
     let Turns { list: turns, literals, name } = known;
     let (begun, literal) = (turns.begin(), literals.begin());
     let mut recorder = Recorder::<F> { turns, literals, name, literal, has_room: true, form: PhantomData };
@@ -66,20 +78,19 @@ pub(super) fn list<F: Form>(
         turns.undo(begun);
         literals.undo(literal);
     }
-    complete.then(|| turns.end(begun))
+    complete.then(|| Listed { turns: turns.end(begun), literal_bytes: literals.end(literal).len() })
 }
 
 /// Writes a form by its turns.
 pub(super) fn write<F: Form>(
     ordered: Ordered<'_>,
-    turns: &[Turn],
-    literals: &Pool<u8>,
-    out: &mut Vec<u8>,
+    listed: Listed,
+    known: &Turns,
+    out: &mut Room,
 ) -> Result<(), Unfit> {
-    let literal_bytes = turns.iter().map(|turn| turn.literal.len()).sum();
-    let mut writer = Writer::<F>::new(ordered, literal_bytes, out);
-    for Turn { literal, node } in turns {
-        writer.literal(literals.from(*literal), literal.len());
+    let mut writer = Writer::<F>::new(ordered, listed.literal_bytes, out);
+    for Turn { literal, node } in known.list.list(listed.turns).unwrap_or_default() {
+        writer.literal(known.literals.from(*literal), literal.len());
         match ordered.tape.nodes().get(*node as usize) {
             Some(Node::String(text)) => writer.text(text),
             Some(Node::Static(scalar)) => writer.scalar(*node as usize, *scalar)?,
@@ -93,7 +104,7 @@ pub(super) fn write<F: Form>(
 struct Recorder<'r, F> {
     turns: &'r mut Pool<Turn>,
     literals: &'r mut Pool<u8>,
-    name: &'r mut Vec<u8>,
+    name: &'r mut Room,
     /// The bytes since the last value.
     literal: Span,
     has_room: bool,

@@ -3,27 +3,25 @@
 //! Strings without escapes are copied from where they stand in the payload, quotes included; those that may hold some are
 //! made anew, and so are numbers, words and punctuation.
 //!
-//! PERF: names and texts are short, and of lengths that nobody can guess. So a copy is a fixed number of bytes, of which
-//! the next copy overwrites what was too many; only long texts are copied by their length.
+//! PERF: names and texts are short, and of lengths that nobody can guess. So a copy is a fixed number of bytes, and only
+//! long texts are copied by their length.
 
 use std::marker::PhantomData;
 
 use super::forms::Form;
 use super::numbers::{self, Text};
 use super::order::Ordered;
+use super::room::{CHUNK_BYTES, Room};
 use super::walk::{Emit, Lists, walk};
 use super::{Unfit, is_integer, wide_text};
 use crate::tape::StaticNode;
-
-/// So many bytes are copied at once; most members have no more.
-const CHUNK_BYTES: usize = 64;
 
 /// Appends the form of the value at `node` to `out`.
 pub(super) fn append<F: Form>(
     ordered: Ordered<'_>,
     node: usize,
     lists: &mut Lists,
-    out: &mut Vec<u8>,
+    out: &mut Room,
 ) -> Result<(), Unfit> {
     let mut writer = Writer::<F>::new(ordered, 0, out);
     let walked = walk::<F, _>(ordered, node, lists, &mut writer);
@@ -33,9 +31,12 @@ pub(super) fn append<F: Form>(
 /// Writes what it is told into room that is there.
 pub(super) struct Writer<'a, 'o, F> {
     ordered: Ordered<'a>,
-    out: &'o mut Vec<u8>,
+    out: &'o mut Room,
     /// Where the next token goes.
     to: usize,
+    /// So far there has to be room. What is copied takes no more than it does in the payload; what is made anew takes its
+    /// own.
+    needed: usize,
     /// Whether there was room for all, and everything stood in the payload.
     is_whole: bool,
     form: PhantomData<F>,
@@ -43,16 +44,16 @@ pub(super) struct Writer<'a, 'o, F> {
 
 impl<'a, 'o, F: Form> Writer<'a, 'o, F> {
     /// A writer behind what stands in `out`, for a form with so many bytes that do not come from the payload.
-    pub(super) fn new(ordered: Ordered<'a>, other_bytes: usize, out: &'o mut Vec<u8>) -> Self {
+    pub(super) fn new(ordered: Ordered<'a>, other_bytes: usize, out: &'o mut Room) -> Self {
         let to = out.len();
-        // What is copied takes no more room than it does in the payload; what is made anew makes its own.
-        out.resize(to + ordered.payload.len() + other_bytes + CHUNK_BYTES, 0);
-        Self { ordered, out, to, is_whole: true, form: PhantomData }
+        let needed = to + ordered.payload.len() + other_bytes + CHUNK_BYTES;
+        out.reach(needed);
+        Self { ordered, out, to, needed, is_whole: true, form: PhantomData }
     }
 
     /// Ends the form.
     pub(super) fn end(self) -> Result<(), Unfit> {
-        self.out.truncate(self.to);
+        self.out.end_at(self.to);
         if self.is_whole { Ok(()) } else { Err(Unfit::NoSuchNode) }
     }
 
@@ -60,7 +61,7 @@ impl<'a, 'o, F: Form> Writer<'a, 'o, F> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "less than a call")]
     pub(super) fn literal(&mut self, bytes: &[u8], len: usize) {
-        self.is_whole &= copy_into(self.out, self.to, bytes, len);
+        self.is_whole &= self.out.copy_to(self.to, bytes, len);
         self.to += len;
     }
 
@@ -86,10 +87,7 @@ impl<'a, 'o, F: Form> Writer<'a, 'o, F> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "less than a call")]
     fn byte(&mut self, byte: u8) {
-        match self.out.get_mut(self.to) {
-            Some(place) => *place = byte,
-            None => self.is_whole = false,
-        }
+        self.is_whole &= self.out.set(self.to, byte);
         self.to += 1;
     }
 
@@ -97,34 +95,38 @@ impl<'a, 'o, F: Form> Writer<'a, 'o, F> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "less than a call")]
     fn copy(&mut self, start: usize, len: usize) {
-        let rest = self.ordered.payload.get(start..).unwrap_or_default();
-        self.is_whole &= copy_into(self.out, self.to, rest, len);
-        self.to += len;
+        self.literal(self.ordered.payload.get(start..).unwrap_or_default(), len);
     }
 
     /// Writes bytes that do not come from the payload.
     fn put(&mut self, bytes: &[u8]) {
-        self.out.resize(self.out.len() + bytes.len(), 0);
-        match self.out.get_mut(self.to..self.to + bytes.len()) {
-            Some(room) => room.copy_from_slice(bytes),
-            None => self.is_whole = false,
-        }
-        self.to += bytes.len();
+        self.need(bytes.len());
+        self.literal(bytes, bytes.len());
+    }
+
+    /// Writes a number.
+    fn number(&mut self, text: &Text) {
+        let (bytes, len) = text.parts();
+        self.need(len);
+        self.is_whole &= self.out.copy_array_to(self.to, bytes);
+        self.to += len;
     }
 
     /// Writes a string that may hold escapes, without its quotes.
     #[inline(never)]
     fn put_escaped(&mut self, text: &str) {
-        // It is made behind all room, and what it takes more than it did in the payload is added to the room.
-        let room = self.out.len();
+        self.out.end_at(self.to);
         F::write_escaped(text, self.out);
-        let len = self.out.len() - room;
-        self.is_whole &= self.to + len <= room + len.saturating_sub(text.len());
-        if self.is_whole {
-            self.out.copy_within(room.., self.to);
-        }
-        self.out.truncate(room + len.saturating_sub(text.len()));
+        let len = self.out.len() - self.to;
+        self.need(len.saturating_sub(text.len()));
         self.to += len;
+    }
+
+    /// Makes room for bytes that do not come from the payload.
+    #[inline]
+    fn need(&mut self, bytes: usize) {
+        self.needed += bytes;
+        self.out.reach(self.needed);
     }
 }
 
@@ -206,7 +208,7 @@ impl<F: Form> Emit for Writer<'_, '_, F> {
                 F::double(value)
             }
         };
-        self.put(text.as_bytes());
+        self.number(&text);
         Ok(())
     }
 
@@ -216,21 +218,6 @@ impl<F: Form> Emit for Writer<'_, '_, F> {
         self.byte(open);
         self.byte(close);
     }
-}
-
-/// Copies the first bytes of some to a place where there is room; more than that many, where they are few.
-#[inline(always)]
-#[expect(clippy::inline_always, reason = "less than a call")]
-fn copy_into(out: &mut [u8], to: usize, bytes: &[u8], len: usize) -> bool {
-    let room = out.get_mut(to..).unwrap_or_default();
-    match (bytes.first_chunk::<CHUNK_BYTES>(), room.first_chunk_mut()) {
-        (Some(chunk), Some(place)) if len <= CHUNK_BYTES => *place = *chunk,
-        _ => match (bytes.get(..len), room.get_mut(..len)) {
-            (Some(bytes), Some(room)) => room.copy_from_slice(bytes),
-            _ => return false,
-        },
-    }
-    true
 }
 
 #[inline]

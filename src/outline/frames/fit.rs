@@ -1,9 +1,9 @@
 //! Whether a document has a known frame, and where its values stand. Nothing here knows nodes.
 
-use super::{Follows, Found, Frames, HEAD_BYTES, Piece, keys_of};
+use super::{Follows, Found, Frames, HEAD_BYTES, Piece, key_of};
 use crate::outline::{FRUITLESS_MAX, NODES_MAX, STRIDE};
 use crate::tape::lanes::{common, to_special};
-use crate::tape::{self, Parser};
+use crate::tape::{self, Escapes, Parser};
 
 impl Frames {
     /// The frame that a document has, if it is known; its values are noted, and unescaped in the parser's copy.
@@ -18,7 +18,7 @@ impl Frames {
         }
         self.found.clear();
         // PERF: strangers differ before their first escape, more often than not, and most documents have none.
-        let mut is_copied = false;
+        let mut escapes = Escapes::default();
         let frame = self.fit_all(payload, |start| {
             let at = start + to_special(payload.get(start..)?)?;
             match payload.get(at)? {
@@ -27,11 +27,17 @@ impl Frames {
                 // A control character.
                 _ => return None,
             }
-            let copy = if is_copied { parser.copied() } else { parser.copy(payload) };
-            is_copied = true;
-            tape::unescape(payload, at, copy)
+            let copy = if escapes.are_none() {
+                escapes.start = at as u32;
+                parser.copy(payload)
+            } else {
+                parser.copied()
+            };
+            let (end, unescaped_end) = tape::unescape(payload, at, copy)?;
+            escapes.end = end as u32;
+            Some((end, unescaped_end))
         });
-        self.has_escapes = is_copied;
+        self.escapes = escapes;
         frame
     }
 
@@ -102,22 +108,26 @@ impl Frames {
         if last.next != 0 && self.begins_with(piece, rest) {
             return Some((last.next, piece));
         }
-        if last.forks { self.piece_by_hash(before, rest) } else { None }
+        if last.forks == 0 { None } else { self.piece_by_hash(before, last.forks, rest) }
     }
 
     /// As [`Self::piece_behind`], where there are several.
     #[inline(never)]
-    fn piece_by_hash(&self, before: u32, rest: &[u8]) -> Option<(u32, &Piece)> {
-        keys_of(rest).find_map(|key| {
+    fn piece_by_hash(&self, before: u32, forks: u8, rest: &[u8]) -> Option<(u32, &Piece)> {
+        let mut classes = forks;
+        while classes != 0 {
+            let key = key_of(rest, classes.trailing_zeros() as usize);
+            classes &= classes - 1;
+            let Some(key) = key else { continue };
             let mut candidate = *self.buckets.get(self.bucket(before, key))?;
-            loop {
-                let piece = self.pieces.get(candidate as usize).filter(|_| candidate != 0)?;
+            while let Some(piece) = self.pieces.get(candidate as usize).filter(|_| candidate != 0) {
                 if piece.before == before && self.begins_with(piece, rest) {
                     return Some((candidate, piece));
                 }
                 candidate = piece.chain;
             }
-        })
+        }
+        None
     }
 
     #[inline(always)]
@@ -141,7 +151,20 @@ impl Frames {
 
     #[inline(never)]
     fn is_literal(&self, piece: &Piece, rest: &[u8]) -> bool {
-        rest.get(..piece.literal.len()).is_some_and(|text| Some(text) == self.literals.list(piece.literal))
+        let (Some(literal), Some(text)) =
+            (self.literals.list(piece.literal), rest.get(..piece.literal.len()))
+        else {
+            return false;
+        };
+        // PERF: most have no more bytes than these two, which may overlap; for so few, a call costs as much as it does.
+        match (text.first_chunk(), text.last_chunk(), literal.first_chunk(), literal.last_chunk()) {
+            (Some(first), Some(last), Some(known_first), Some(known_last))
+                if text.len() <= 2 * HEAD_BYTES =>
+            {
+                common(first, known_first) & common(last, known_last) == u32::MAX
+            }
+            _ => text == literal,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::fit::is_of_scalar;
 use super::{
     CHAIN_MAX, DOCUMENT_BYTES_MAX, FRAMES_MAX, Follows, Frame, Frames, HITS_WORTH_IT, OF_VALUE, OtherAt,
-    PATIENCE, PATIENCE_MAX, PIECE_BYTES_MAX, PIECES_MAX, Piece, TextAt, head_of, keys_of,
+    PATIENCE, PATIENCE_MAX, PIECE_BYTES_MAX, PIECES_MAX, Piece, TextAt, class_of, head_of, key_of,
 };
 use crate::outline::NODES_MAX;
 use crate::outline::slot::mark_names;
@@ -201,7 +201,8 @@ impl<'l> Lesson<'l> {
         }
         let frames = &mut *self.frames;
         let (before, (head, beyond)) = (self.piece, head_of(text));
-        let bucket = frames.bucket(before, keys_of(text).next().unwrap_or_default());
+        let class = class_of(text.len());
+        let bucket = frames.bucket(before, key_of(text, class).unwrap_or_default());
         let first = frames.buckets.get(bucket).copied().unwrap_or_default();
         let (mut candidate, mut chained) = (first, 0);
         while let Some(piece) = frames.pieces.get(candidate as usize).filter(|_| candidate != 0) {
@@ -219,13 +220,27 @@ impl<'l> Lesson<'l> {
         }
         let literal = frames.literals.add(text.iter().copied()).ok_or(Unfit::Full)?;
         let number = frames.pieces.len() as u32;
-        let piece = Piece { head, beyond, literal, follows, forks: false, before, chain: first, next: 0 };
+        let piece = Piece {
+            head,
+            beyond,
+            literal,
+            follows,
+            forks: 0,
+            class: class as u8,
+            before,
+            chain: first,
+            next: 0,
+        };
         frames.pieces.push(piece);
         if let Some(bucket) = frames.buckets.get_mut(bucket) {
             *bucket = number;
         }
+        let next = frames.pieces.get(before as usize).map_or(0, |last| last.next);
+        let next_class = frames.pieces.get(next as usize).map_or(0, |next| next.class);
         if let Some(last) = frames.pieces.get_mut(before as usize) {
-            last.forks = last.next != 0;
+            if next != 0 {
+                last.forks |= 1 << next_class | 1 << class;
+            }
             last.next = number;
         }
         Ok(number)

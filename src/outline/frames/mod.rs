@@ -21,7 +21,7 @@ use std::hash::{BuildHasher as _, RandomState};
 
 use super::pool::{Pool, Span};
 use crate::tape::lanes::LOOK_BYTES;
-use crate::tape::{Node, Outline};
+use crate::tape::{Escapes, Node, Outline};
 
 /// LIMIT: frames that are known at a time.
 const FRAMES_MAX: usize = 1024;
@@ -61,8 +61,8 @@ pub(super) struct Frames {
     others: Pool<OtherAt>,
     /// Where the values of the document at hand stand; its end is the last of them.
     found: Vec<Found>,
-    /// Whether it may have escapes.
-    has_escapes: bool,
+    /// Where its escapes stand.
+    escapes: Escapes,
     /// How many documents fitted since all frames were forgotten, and how many were to be learned.
     hits: u32,
     lessons: u32,
@@ -86,8 +86,10 @@ struct Piece {
     /// All of it.
     literal: Span,
     follows: Follows,
-    /// Whether more than one piece may stand behind the value.
-    forks: bool,
+    /// Which classes the pieces have that may stand behind the value, a bit for each; none if there is one at most.
+    forks: u8,
+    /// Its own.
+    class: u8,
     /// The piece that it stands behind.
     before: u32,
     /// The next piece with its hash.
@@ -158,7 +160,7 @@ impl Default for Frames {
             buckets: vec![0; BUCKETS],
             seed: RandomState::new().hash_one(PIECES_MAX),
             found: Vec::with_capacity(super::NODES_MAX + 1),
-            has_escapes: false,
+            escapes: Escapes::default(),
             hits: 0,
             lessons: 0,
             fruitless: 0,
@@ -179,7 +181,8 @@ impl Frames {
             beyond: 0,
             literal: Span::default(),
             follows: Follows::Scalar,
-            forks: false,
+            forks: 0,
+            class: 0,
             before: 0,
             chain: 0,
             next: 0,
@@ -203,21 +206,29 @@ impl Frames {
     }
 }
 
-/// The words by which a piece is found that stands at the begin of a text, for each class of lengths: long ones have more
-/// bytes in common with what stands there than short ones.
+/// The bytes by which a piece is found: as many as the longest of these classes has that the piece fills. Long ones have
+/// more bytes in common with what stands there than short ones.
+const CLASSES: [usize; 4] = [16, 8, 4, 1];
+
+/// The class of a piece of so many bytes.
+fn class_of(len: usize) -> usize {
+    CLASSES.iter().position(|bytes| *bytes <= len).unwrap_or(CLASSES.len() - 1)
+}
+
+/// The word by which a piece of a class is found, if it stands at the begin of a text; `None` if that is too short.
 #[inline]
-fn keys_of(text: &[u8]) -> impl Iterator<Item = u64> {
+fn key_of(text: &[u8], class: usize) -> Option<u64> {
     let word = |word: &[u8; 8]| u64::from_le_bytes(*word);
-    let long = text.first_chunk::<16>().and_then(|long| {
-        Some(
-            word(long.first_chunk()?).rotate_left(31).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-                ^ word(long.last_chunk()?),
-        )
-    });
-    let short = text.first_chunk().map(|short: &[u8; 4]| u64::from(u32::from_le_bytes(*short)));
-    [long, text.first_chunk().map(word), short, text.first().map(|byte| u64::from(*byte))]
-        .into_iter()
-        .flatten()
+    match class {
+        0 => {
+            let long: &[u8; 16] = text.first_chunk()?;
+            let (first, last) = (word(long.first_chunk()?), word(long.last_chunk()?));
+            Some(first.rotate_left(31).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ last)
+        }
+        1 => text.first_chunk().map(word),
+        2 => text.first_chunk().map(|short: &[u8; 4]| u64::from(u32::from_le_bytes(*short))),
+        _ => text.first().map(|byte| u64::from(*byte)),
+    }
 }
 
 /// The first bytes of a text, with zeros behind them, and a bit for each of the zeros.

@@ -1,7 +1,7 @@
 //! Puts the nodes of a document whose frame is known onto the tape, and says no to whatever the parser would not take.
 
 use super::{Found, Frame, Frames, OF_VALUE, TextAt};
-use crate::tape::{self, Node, Outline, StaticNode};
+use crate::tape::{self, Escapes, Node, Outline, StaticNode};
 
 /// A document with a known frame, and its values.
 pub(in crate::outline) struct Fitting<'f> {
@@ -29,8 +29,8 @@ impl Frames {
 }
 
 impl tape::Known for Fitting<'_> {
-    fn has_escapes(&self) -> bool {
-        self.frames.has_escapes
+    fn escapes(&self) -> Escapes {
+        self.frames.escapes
     }
 
     #[inline]

@@ -402,7 +402,7 @@ fn forms_of_outlines_that_come_again_are_those_of_a_model() {
                     Ok((form, is_in_place)) => {
                         assert!(model.is_ok(), "{model:?}, not {form}: {}", context());
                         assert_eq!(form, expected, "{}", context());
-                        assert_eq!(again.out, expected.as_bytes(), "{}", context());
+                        assert_eq!(*again.out, *expected.as_bytes(), "{}", context());
                         in_place += u64::from(is_in_place);
                     }
                     Err(why) => {
@@ -436,7 +436,7 @@ fn check<F: Form>(
         } else {
             append_jcs(tape, bytes, node, omit, buffers)?;
         }
-        assert_eq!(buffers.out, format!("before{text}").as_bytes());
+        assert_eq!(*buffers.out, *format!("before{text}").as_bytes());
     }
     Ok((text, is_in_place))
 }

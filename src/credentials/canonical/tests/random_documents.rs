@@ -231,7 +231,7 @@ fn in_place_and_written_forms_agree_on_random_documents() {
                 let form = jcs(tape, text, node, omit, &mut buffers);
                 match form {
                     Ok(form) => {
-                        assert_eq!(form.pieces().concat(), again.out, "{context}");
+                        assert_eq!(form.pieces().concat(), *again.out, "{context}");
                         in_place += u32::from(form.is_in_place());
                         cut += u32::from(form.is_in_place() && !form.pieces()[1].is_empty());
                         if node == NodeIndex(0) && omit.is_none() {
@@ -249,7 +249,7 @@ fn in_place_and_written_forms_agree_on_random_documents() {
                 again.out.clear();
                 let written = write_all::<Cpython>(tape, text, node, omit, &mut again);
                 match cpython(tape, text, node, omit, &mut buffers) {
-                    Ok(form) => assert_eq!(form.pieces().concat(), again.out, "{context}"),
+                    Ok(form) => assert_eq!(form.pieces().concat(), *again.out, "{context}"),
                     Err(error) => assert_eq!(written, Err(error), "{context}"),
                 }
             }
@@ -287,7 +287,7 @@ fn forms_of_known_outlines_are_those_of_the_document_at_hand() {
                 again.out.clear();
                 if write_all::<Cpython>(tape, text.as_bytes(), NodeIndex(0), None, &mut again).is_ok() {
                     let form = cpython(tape, text.as_bytes(), NodeIndex(0), None, &mut buffers).unwrap();
-                    assert_eq!(form.pieces().concat(), again.out, "{text}");
+                    assert_eq!(form.pieces().concat(), *again.out, "{text}");
                 }
             });
         }
@@ -371,7 +371,7 @@ fn forms_that_do_not_fit_are_learned_anew() {
             again.out.clear();
             write_all::<Jcs>(tape, text.as_bytes(), NodeIndex(0), None, &mut again).unwrap();
             let form = jcs(tape, text.as_bytes(), NodeIndex(0), None, &mut buffers).unwrap();
-            assert!(form.pieces().concat() == again.out, "{text}");
+            assert!(form.pieces().concat() == *again.out, "{text}");
         });
     }
     assert!(known > 200, "{known}");
