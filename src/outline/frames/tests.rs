@@ -4,6 +4,7 @@ mod hostile;
 
 use std::hash::{BuildHasher as _, RandomState};
 
+use super::write::short_decimal;
 use crate::outline::Outlines;
 use crate::tape::{Malformed, Node, Parser, Tape};
 
@@ -294,4 +295,32 @@ fn short_names_and_indented_ones_have_frames() {
     };
     let before = (0..20).map(|_| send_all()).last().unwrap();
     assert_eq!((send_all() - before) as usize, texts.len());
+}
+
+#[test]
+fn few_digits_make_the_nearest_double() {
+    let mut random = Random::seeded("few_digits_make_the_nearest_double");
+    let mut short = 0;
+    for _ in 0..100_000 {
+        let mut text = String::new();
+        if random.below(4) == 0 {
+            text.push('-');
+        }
+        let digits = 1 + random.below(17);
+        let point = random.below(digits + 1);
+        for at in 0..digits {
+            if at == point && at > 0 {
+                text.push('.');
+            }
+            text.push(char::from(b'0' + random.below(10) as u8));
+        }
+        if let Some(number) = short_decimal(text.as_bytes()) {
+            short += 1;
+            assert_eq!(number.to_bits(), text.parse::<f64>().unwrap().to_bits(), "{text}");
+        }
+    }
+    assert!(short > 50_000, "{short}");
+    for other in ["1", "-", "", "1e5", "1.5e1", "1.2.3", "0.1234567890123456", "+1.5", "1,5"] {
+        assert_eq!(short_decimal(other.as_bytes()), None, "{other}");
+    }
 }

@@ -99,6 +99,31 @@ fn short_whole(text: &[u8]) -> Option<u64> {
     })
 }
 
+/// A number with a point and few digits. PERF: most doubles are; a whole number below 2^53 and a power of ten up to 10^22 are
+/// doubles themselves, so their quotient is the nearest one.
+pub(super) fn short_decimal(text: &[u8]) -> Option<f64> {
+    const DIGITS_MAX: usize = 15;
+    const POWERS: [f64; DIGITS_MAX + 1] =
+        [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+    let (sign, digits) = match text {
+        [b'-', digits @ ..] => (-1.0, digits),
+        _ => (1.0, text),
+    };
+    if digits.len() > DIGITS_MAX + 1 {
+        return None;
+    }
+    let (mut whole, mut point) = (0_u64, None);
+    for (at, byte) in digits.iter().enumerate() {
+        match byte {
+            b'0'..=b'9' => whole = whole * 10 + u64::from(byte - b'0'),
+            b'.' if point.is_none() => point = Some(at),
+            _ => return None,
+        }
+    }
+    let behind = digits.len() - (point? + 1);
+    Some(sign * (whole as f64 / POWERS.get(behind)?))
+}
+
 #[inline(never)]
 fn any_scalar(text: &str) -> Option<StaticNode> {
     match text {
@@ -109,6 +134,9 @@ fn any_scalar(text: &str) -> Option<StaticNode> {
     }
     if !tape::is_json_number(text.as_bytes()) {
         return None;
+    }
+    if let Some(number) = short_decimal(text.as_bytes()) {
+        return Some(StaticNode::F64(number));
     }
     if !tape::is_whole(text.as_bytes()) {
         return text.parse().ok().filter(|number: &f64| number.is_finite()).map(StaticNode::F64);
