@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use super::duplicates::nested;
 use super::execute::{Duty, Reporting};
 use super::ops::{BlockId, Kind, OpIndex, Tables};
-use super::{Failure, FirstFailure, Program, Scratch, Walked, call_of};
+use super::{Failure, FirstFailure, Program, Scratch, call_of};
 use crate::tape::{Node, NodeIndex, StaticNode, Tape};
 use crate::verdict::Reason;
 
@@ -102,9 +102,10 @@ impl Program {
     ) -> Option<Failure> {
         let mut first = FirstFailure::default();
         let sink = Reporting(&mut first);
-        let start = (&call_of(block), at.0 as usize);
-        let Walked { stopped, .. } = self.walk_from(start, tape, scratch, sink, Duty::default());
-        first.0.or(stopped.map(|op| Failure { reason: Reason::Schema, at, op }))
+        let call = call_of(block);
+        let walked = self
+            .walk_plainly(&tape, scratch, sink, |walk| walk.value_at(&call, at.0 as usize, Duty::default()));
+        first.0.or(walked.stopped.map(|op| Failure { reason: Reason::Schema, at, op }))
     }
 }
 

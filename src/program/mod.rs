@@ -102,6 +102,13 @@ pub struct Limits {
     pub steps_max: u64,
 }
 
+impl Limits {
+    #[inline]
+    fn budget(&self) -> Budget {
+        Budget { steps: self.steps_max, calls: self.call_depth_max }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
@@ -244,6 +251,27 @@ impl Observer for FirstFailures {
     }
 }
 
+/// What a walk may cost.
+#[derive(Clone, Copy, Debug, Default)]
+struct Budget {
+    steps: u64,
+    calls: u32,
+}
+
+impl Budget {
+    /// What a walk by memory may cost, so that one without it stays within the whole: for an object that looks as expected it
+    /// pays half of the steps at least, and one call for up to five objects inside each other.
+    #[inline]
+    fn by_memory(self) -> Self {
+        Self { steps: self.steps / 4, calls: self.calls / 8 }
+    }
+
+    #[inline]
+    fn without(self, other: Self) -> Self {
+        Self { steps: self.steps.saturating_sub(other.steps), calls: self.calls.saturating_sub(other.calls) }
+    }
+}
+
 /// How a walk went.
 #[derive(Clone, Copy, Debug, Default)]
 struct Walked {
@@ -329,7 +357,9 @@ impl Program {
         // A document that reached a limit is not walked again: it has cost enough.
         if stopped.is_none() {
             let root = call_of(self.root);
-            let told = self.walk_from((&root, 0), tape, scratch, Reporting(observer), Duty::default());
+            let told = self.walk_plainly(&tape, scratch, Reporting(observer), |walk| {
+                walk.value_at(&root, 0, Duty::default())
+            });
             stopped = told.stopped;
             if told.failures == 0 && stopped.is_none() && duplicate.is_none() {
                 debug_assert!(false, "the silent walk found a failure that the other one did not");
@@ -354,10 +384,23 @@ impl Program {
         self.walk_silently(tape, scratch, Duty::DUPLICATES).through
     }
 
-    /// Walks once, for validity, and only to what is left to check if the outline is known: such a document has no name
-    /// twice.
+    /// Walks once, for validity.
+    ///
+    /// What is remembered of earlier documents saves steps and calls, so near the limits the verdict would depend on what came
+    /// before. A document that gets near them is walked again without memory, and that is what counts.
     #[inline]
     fn walk_silently(&self, tape: Tape<'_>, scratch: &mut Scratch, duty: Duty) -> Walked {
+        let walked = self.walk_by_memory(tape, scratch, duty);
+        if walked.stopped.is_none() {
+            return walked;
+        }
+        self.walk_plainly(&tape, scratch, Silent, |walk| walk.document(&self.root_op, duty))
+    }
+
+    /// Walks by what is remembered of earlier documents, and only to what is left to check if the outline is known: such a
+    /// document has no name twice. Stops well before the limits.
+    #[inline]
+    fn walk_by_memory(&self, tape: Tape<'_>, scratch: &mut Scratch, duty: Duty) -> Walked {
         let Some(outline) = tape.outline() else { return self.walk_document(tape, scratch, duty) };
         let place = self.place_in(scratch);
         let Scratch { learned, memory } = &mut *scratch;
@@ -366,7 +409,8 @@ impl Program {
         };
         let known = outlined.of(outline);
         if let Some(list) = known.filter(|list| list.is_complete()) {
-            let mut walk = self.begin(&tape, memory, expectations, Silent);
+            let budget = self.limits.budget().without(list.saved(outline)).by_memory();
+            let mut walk = self.begin(&tape, memory, expectations, Silent, budget);
             let through = walk.outlined(outlined, list).is_continue();
             let walked = Walked { through, stopped: walk.stopped, failures: 0 };
             if !through {
@@ -391,51 +435,42 @@ impl Program {
         }
     }
 
-    /// Walks once over a whole document, in silence.
+    /// Walks once over a whole document, in silence, and expects its objects to look like those before them.
     #[inline(always)]
     #[expect(
         clippy::inline_always,
         reason = "a call per document is not free, and its callers do little else"
     )]
     fn walk_document(&self, tape: Tape<'_>, scratch: &mut Scratch, duty: Duty) -> Walked {
-        self.walk_with(&tape, scratch, Silent, |walk| walk.document(&self.root_op, duty))
-    }
-
-    /// Walks once, with an op that stands in for a block, from a node on.
-    fn walk_from<S: Sink>(
-        &self,
-        (op, at): (&Op, usize),
-        tape: Tape<'_>,
-        scratch: &mut Scratch,
-        sink: S,
-        duty: Duty,
-    ) -> Walked {
-        self.walk_with(&tape, scratch, sink, |walk| walk.value_at(op, at, duty))
-    }
-
-    /// Begins a walk, and ends it after `steps`.
-    #[inline(always)]
-    #[expect(
-        clippy::inline_always,
-        reason = "a call per document is not free, and its callers do nothing else"
-    )]
-    fn walk_with<'w, S: Sink>(
-        &'w self,
-        tape: &'w Tape<'w>,
-        scratch: &'w mut Scratch,
-        sink: S,
-        steps: impl FnOnce(&mut Walk<'_, S>) -> ControlFlow<()>,
-    ) -> Walked {
         let place = self.place_in(scratch);
         let Scratch { learned, memory } = scratch;
         let Some(Learned { expectations, .. }) = learned.get_mut(place) else { return Walked::default() };
-        let mut walk = self.begin(tape, memory, expectations, sink);
-        let through = steps(&mut walk).is_continue();
+        let budget = self.limits.budget().by_memory();
+        let mut walk = self.begin(&tape, memory, expectations, Silent, budget);
+        let through = walk.document(&self.root_op, duty).is_continue();
         let walked = Walked { through, stopped: walk.stopped, failures: walk.failures };
         if !through {
             memory.clear();
         }
         expectations.end(&self.tables, tape.nodes(), &mut memory.seen);
+        walked
+    }
+
+    /// Walks without memory: begins a walk, and ends it after `steps`.
+    fn walk_plainly<S: Sink>(
+        &self,
+        tape: &Tape<'_>,
+        scratch: &mut Scratch,
+        sink: S,
+        steps: impl FnOnce(&mut Walk<'_, S>) -> ControlFlow<()>,
+    ) -> Walked {
+        let (memory, nothing) = (&mut scratch.memory, Expectations::default());
+        let mut walk = self.begin(tape, memory, &nothing, sink, self.limits.budget());
+        let through = steps(&mut walk).is_continue();
+        let walked = Walked { through, stopped: walk.stopped, failures: walk.failures };
+        if !through {
+            memory.clear();
+        }
         walked
     }
 
@@ -447,6 +482,7 @@ impl Program {
         scratch: &'w mut Memory,
         expectations: &'w Expectations,
         sink: S,
+        budget: Budget,
     ) -> Walk<'w, S> {
         scratch.numbers.forget();
         Walk {
@@ -456,8 +492,8 @@ impl Program {
             scratch,
             expectations,
             sink,
-            steps: self.limits.steps_max,
-            depth: self.limits.call_depth_max,
+            steps: budget.steps,
+            depth: budget.calls,
             failures: 0,
             stopped: None,
             marks_from: 0,

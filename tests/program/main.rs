@@ -15,5 +15,6 @@ mod nesting;
 mod schemas;
 mod shapes;
 mod shrink;
+mod small;
 mod streams;
 mod suite;

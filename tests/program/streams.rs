@@ -7,7 +7,7 @@
 
 use serde_json::{Map, Value, json};
 use tollgate::outline::Outlines;
-use tollgate::program::{FirstFailure, Options, Program, Scratch};
+use tollgate::program::{Failure, FirstFailure, Limits, Options, Program, Scratch};
 use tollgate::tape::Parser;
 
 use crate::corpora::Random;
@@ -196,6 +196,81 @@ fn an_earlier_document_does_not_change_a_later_verdict() {
         }
     }
     assert!(valid > all / 5 && valid < all - all / 10, "{valid} of {all} are valid");
+}
+
+/// Whether a document is valid, and its first failure, to somebody who remembers and to somebody who does not.
+fn warm_and_cold(
+    program: &Program,
+    text: &str,
+    scratch: &mut Scratch,
+    outlines: &mut Outlines,
+) -> [(bool, Option<Failure>); 2] {
+    Parser::new(64).parse(text.as_bytes(), |tape| {
+        let tape = tape.unwrap();
+        let told = |tape, scratch: &mut Scratch| {
+            let mut first = FirstFailure::default();
+            (program.execute(tape, scratch, &mut first), first.0)
+        };
+        [told(outlines.recall(tape), scratch), told(tape, &mut Scratch::default())]
+    })
+}
+
+#[test]
+fn near_the_limits_an_earlier_document_does_not_change_a_later_verdict() {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let seed = from_env("TOLLGATE_PROPTEST_SEED", now.as_nanos() as u64);
+    println!("TOLLGATE_PROPTEST_SEED={seed}");
+    let mut random = Random(seed);
+    let mut stopped = 0;
+    for _ in 0..from_env("TOLLGATE_PROPTEST_SCHEMAS", SCHEMAS) / 4 {
+        let schema = object_schema(&mut random, 3);
+        let limits = Limits {
+            steps_max: 1 + random.below(60) as u64,
+            call_depth_max: 1 + random.below(24) as u32,
+            ..Limits::default()
+        };
+        let options = Options { limits, ..Options::default() };
+        let program = Program::compile(&schema.to_string(), "random.json", &options).unwrap();
+        let unlimited = jsonschema::draft202012::new(&schema).unwrap();
+        let (mut scratch, mut outlines) = (Scratch::default(), Outlines::default());
+        let mut shape = fitting(&schema, &mut random);
+        for number in 0..MUTANTS_PER_SCHEMA {
+            let document = if number % 4 == 3 { mutant(&shape, &mut random) } else { shape.clone() };
+            if number % 8 == 7 {
+                shape = fitting(&schema, &mut random);
+            }
+            let text = document.to_string();
+            let [warm, cold] = warm_and_cold(&program, &text, &mut scratch, &mut outlines);
+            assert_eq!(warm, cold, "TOLLGATE_PROPTEST_SEED={seed}: {limits:?} {schema} {text}");
+            stopped += u64::from(!cold.0 && unlimited.is_valid(&document));
+        }
+    }
+    assert!(stopped > 500, "{stopped} documents reached a limit");
+}
+
+#[test]
+fn what_is_remembered_saves_nothing_near_the_limits() {
+    let rows = format!("{{\"r\":[{}]}}", vec![r#"{"a":1}"#; 250].join(","));
+    let nested = |value: u8| format!("{{\"a\":{{\"a\":{{\"a\":{{\"a\":{{\"v\":{value}}}}}}}}}}}");
+    let long = |bytes: usize| format!(r#"{{"a":"{}","b":1}}"#, "x".repeat(bytes));
+    let deep = r##"{"properties":{"a":{"$ref":"#"},"v":{"anyOf":[{"const":1},{"allOf":[{"allOf":[{"allOf":[{"const":2}]}]}]}]}}}"##;
+    let in_rows = r#"{"properties":{"r":{"items":{"properties":{"a":{"type":"integer"}}}}}}"#;
+    let pattern = r#"{"properties":{"a":{"pattern":"^x*$"},"b":{"type":"integer"}}}"#;
+    let mut cases = vec![
+        (in_rows, 1000, 1024, vec![rows; 4]),
+        (deep, 1000, 4, vec![nested(1), nested(1), nested(1), nested(2), nested(2)]),
+    ];
+    cases.extend((3960..4010).map(|bytes| (pattern, 1000, 1024, [1, 1, 1, bytes, bytes].map(long).to_vec())));
+    for (schema, steps_max, call_depth_max, documents) in cases {
+        let limits = Limits { steps_max, call_depth_max, ..Limits::default() };
+        let options = Options { limits, ..Options::default() };
+        let program = Program::compile(schema, "table.json", &options).unwrap();
+        let (mut scratch, mut outlines) = (Scratch::default(), Outlines::default());
+        for text in documents {
+            let [warm, cold] = warm_and_cold(&program, &text, &mut scratch, &mut outlines);
+            assert_eq!(warm, cold, "{schema} {}", text.len());
+        }
+    }
 }
 
 /// Schemas of one value that ask twice: above and below a reference, a branch or a condition.

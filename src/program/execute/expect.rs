@@ -9,6 +9,7 @@
 use std::cell::Cell;
 use std::num::NonZeroU32;
 
+use super::objects::NESTED_MAX;
 use crate::program::duplicates::{self, Seen, nested};
 use crate::program::names::Print;
 use crate::program::ops::{Kind, ObjectPlan, Op, Pass, Tables, Types};
@@ -126,7 +127,7 @@ impl Expectations {
         expectation.learns_at.set(self.documents.saturating_add(expectation.doubt.get()));
         expectation.members.clear();
         let mut lesson = Lesson { tables, nodes, seen, members: &mut expectation.members };
-        expectation.len.set(lesson.object(plan, at).unwrap_or(NOTHING));
+        expectation.len.set(lesson.object(plan, at, 0).unwrap_or(NOTHING));
     }
 }
 
@@ -151,8 +152,8 @@ struct Lesson<'l> {
 
 impl Lesson<'_> {
     /// Adds the members of an object and says how many it has itself. `None` if an object cannot be expected to look
-    /// like this one: it may be invalid, or is too large.
-    fn object(&mut self, plan: &ObjectPlan, at: usize) -> Option<usize> {
+    /// like this one: it may be invalid, or is too large. `level` says how many listed objects it is inside.
+    fn object(&mut self, plan: &ObjectPlan, at: usize, level: usize) -> Option<usize> {
         let Node::Object { len, count } = *self.nodes.get(at)? else { return None };
         let inside = self.nodes.get(at + 1..at + 1 + count)?;
         if !plan.plain || duplicates::first_of(inside, len, self.seen).is_some() {
@@ -173,7 +174,7 @@ impl Lesson<'_> {
             }
             let number = self.members.len();
             self.members.push(Member { name: Print::of(name), pass, members: None, op });
-            if let Some(listed) = self.members_of(op, value, name_at + 1) {
+            if let Some(listed) = self.members_of(op, value, name_at + 1, level + 1) {
                 let member = self.members.get_mut(number)?;
                 (member.members, member.pass) = (Some(listed), Pass::NOTHING);
             }
@@ -183,11 +184,15 @@ impl Lesson<'_> {
     }
 
     /// Adds the members of a value, if it is an object that can be expected; says how many it has itself.
-    fn members_of(&mut self, op: Op, node: &Node<'_>, at: usize) -> Option<NonZeroU32> {
+    fn members_of(&mut self, op: Op, node: &Node<'_>, at: usize, level: usize) -> Option<NonZeroU32> {
         let (Node::Object { .. }, Kind::Object(plan)) = (node, op.kind) else { return None };
+        // The budget of a walk by memory counts on it: each level saves a call.
+        if level > NESTED_MAX {
+            return None;
+        }
         let plan = self.tables.objects.get(plan as usize).filter(|_| op.types.meets(Types::OBJECT))?;
         let before = self.members.len();
-        let len = self.object(plan, at).and_then(|len| NonZeroU32::new(len as u32));
+        let len = self.object(plan, at, level).and_then(|len| NonZeroU32::new(len as u32));
         if len.is_none() {
             self.members.truncate(before);
         }

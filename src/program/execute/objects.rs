@@ -14,7 +14,7 @@ use crate::tape::Node;
 use crate::verdict::Reason;
 
 /// Objects inside each other that are visited without a call each; deeper ones take one.
-const NESTED_MAX: usize = 4;
+pub(super) const NESTED_MAX: usize = 4;
 
 /// How far the visit of a plain object has come; it waits while one inside it is visited.
 #[derive(Clone, Copy, Debug)]

@@ -7,8 +7,9 @@
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
-use super::{Duty, Sink, Walk};
+use super::{BYTES_PER_STEP, Duty, Sink, Walk};
 use crate::outline::{ByOutline, Pool, Span};
+use crate::program::Budget;
 use crate::program::duplicates::nested;
 use crate::program::looks::Pass;
 use crate::program::ops::{BlockId, Kind, ObjectPlan, Op, Tables};
@@ -32,6 +33,16 @@ pub(in crate::program) struct List {
     checks: Span,
     /// Whether that is all; otherwise documents of this outline are walked.
     complete: bool,
+    saved: Saved,
+}
+
+/// What a walk would cost that visits what a list leaves out, or more.
+#[derive(Clone, Copy, Debug, Default)]
+struct Saved {
+    steps: u64,
+    /// Ops that pay by the length of a string.
+    text_ops: u64,
+    calls: u32,
 }
 
 /// One value that is left to check.
@@ -73,13 +84,14 @@ impl Outlined {
         }
         let Some(list) = lists.learn(outline) else { return };
         let begun = checks.begin();
+        let mut lesson = Lesson { tables, nodes, checks, begun, calls: 0, saved: Saved::default() };
         // Where the dynamic scope counts, an op cannot be run for itself.
-        let complete = tables.dynamics.is_empty()
-            && Lesson { tables, nodes, checks, begun }.value(root, Pass::NOTHING, 0).is_some();
+        let complete = tables.dynamics.is_empty() && lesson.value(root, Pass::NOTHING, 0).is_some();
+        let saved = lesson.saved;
         if !complete {
             checks.undo(begun);
         }
-        *list = List { checks: checks.end(begun), complete };
+        *list = List { checks: checks.end(begun), complete, saved };
     }
 }
 
@@ -88,6 +100,14 @@ impl List {
     #[inline]
     pub(in crate::program) fn is_complete(self) -> bool {
         self.complete
+    }
+
+    /// What it saves at most in a document with this outline.
+    #[inline]
+    pub(in crate::program) fn saved(self, outline: Outline) -> Budget {
+        let Saved { steps, text_ops, calls } = self.saved;
+        let text_steps = text_ops.saturating_mul(1 + (outline.text_bytes / BYTES_PER_STEP) as u64);
+        Budget { steps: steps.saturating_add(text_steps), calls }
     }
 }
 
@@ -115,11 +135,22 @@ struct Lesson<'l> {
     checks: &'l mut Pool<Check>,
     /// Where the list begins.
     begun: Span,
+    /// How many calls the way to the current node takes.
+    calls: u32,
+    saved: Saved,
 }
 
 impl Lesson<'_> {
     /// Adds what is left to check of the value at a node, which passes an op.
     fn value(&mut self, op: &Op, pass: Pass, at: usize) -> Option<()> {
+        self.calls += 1;
+        self.saved.calls = self.saved.calls.max(self.calls);
+        let added = self.value_within(op, pass, at);
+        self.calls -= 1;
+        added
+    }
+
+    fn value_within(&mut self, op: &Op, pass: Pass, at: usize) -> Option<()> {
         match (self.nodes.get(at)?, op.kind) {
             // The outline does not tell one scalar from another: all of the op is left, its types included.
             (Node::Static(_), _) => self.push(op, pass, at),
@@ -131,6 +162,7 @@ impl Lesson<'_> {
             }
             (Node::Array { len, .. }, Kind::Array(plan)) => {
                 let plan = self.tables.arrays.get(plan as usize)?;
+                self.saved.steps += *len as u64 + 1;
                 let mut item_at = at + 1;
                 for number in 0..*len {
                     let (op, pass) = match plan.prefix.get(number) {
@@ -154,11 +186,18 @@ impl Lesson<'_> {
         if block.unevaluated.fast {
             return self.push(call, Pass::NOTHING, at);
         }
-        block.fast.of(&self.tables.ops).iter().try_for_each(|op| self.value(op, Pass::NOTHING, at))
+        let ops = block.fast.of(&self.tables.ops);
+        self.saved.steps += 1;
+        match self.nodes.get(at)? {
+            Node::String(_) => self.saved.text_ops += ops.len() as u64,
+            _ => self.saved.steps += ops.len() as u64,
+        }
+        ops.iter().try_for_each(|op| self.value(op, Pass::NOTHING, at))
     }
 
     fn members(&mut self, plan: &ObjectPlan, op: &Op, at: usize, len: usize) -> Option<()> {
         let before = self.checks.begin();
+        self.saved.steps += len as u64 + 1;
         let mut name_at = at + 1;
         for _ in 0..len {
             let [Node::String(name), value, ..] = self.nodes.get(name_at..)? else { return None };
