@@ -66,16 +66,16 @@ fn to_first(
     mark: impl Fn(u8x16) -> u8x16 + Copy,
     is_marked: impl Fn(u8) -> bool,
 ) -> Option<usize> {
-    let (looks, tail) = text.as_chunks();
-    let mut looked = 0;
-    for look in looks {
+    let (mut looked, mut rest) = (0, text);
+    while let Some((look, tail)) = rest.split_first_chunk() {
         let marks = marks(look, mark);
         if marks != 0 {
             return Some(looked + marks.trailing_zeros() as usize);
         }
         looked += LOOK_BYTES;
+        rest = tail;
     }
-    tail.iter().position(|byte| is_marked(*byte)).map(|found| looked + found)
+    rest.iter().position(|byte| is_marked(*byte)).map(|found| looked + found)
 }
 
 /// A bit for each byte that is marked, the first byte's lowest.

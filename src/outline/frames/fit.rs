@@ -1,7 +1,7 @@
 //! Whether a document has a known frame, and where its values stand. Nothing here knows nodes.
 
 use super::{Follows, Found, Frames, HEAD_BYTES, Piece, key_of};
-use crate::outline::{FRUITLESS_MAX, NODES_MAX, STRIDE};
+use crate::outline::{FRUITLESS_MAX, STRIDE};
 use crate::tape::lanes::{common, to_special};
 use crate::tape::{self, Escapes, Parser};
 
@@ -16,7 +16,6 @@ impl Frames {
         if self.is_tired() {
             return None;
         }
-        self.found.clear();
         // PERF: strangers differ before their first escape, more often than not, and most documents have none.
         let mut escapes = Escapes::default();
         let frame = self.fit_all(payload, |start| {
@@ -63,23 +62,24 @@ impl Frames {
     ) -> Option<u32> {
         // The values are written while the tree is read.
         let mut found = std::mem::take(&mut self.found);
-        let frame = self.follow(payload, &mut found, &mut text_end);
+        let followed = self.follow(payload, &mut found, &mut text_end);
         self.found = found;
-        frame
+        let (frame, values) = followed?;
+        self.values = values;
+        Some(frame)
     }
 
-    /// The frame at the end of the pieces that a document has.
+    /// The frame at the end of the pieces that a document has, and how many values it has, its end included.
     #[inline]
     fn follow(
         &self,
         payload: &[u8],
-        found: &mut Vec<Found>,
+        found: &mut [Found],
         text_end: &mut impl FnMut(usize) -> Option<(usize, usize)>,
-    ) -> Option<u32> {
+    ) -> Option<(u32, usize)> {
         let mut at = 0;
         let (mut before, mut last) = (0, self.pieces.first()?);
-        // LIMIT: a tree that is no longer one of documents could not go on for ever.
-        for _ in 0..=NODES_MAX {
+        for (values, found) in found.iter_mut().enumerate() {
             let (number, piece) = self.piece_behind(before, last, payload.get(at..)?)?;
             (before, last) = (number, piece);
             let start = at + piece.literal.len();
@@ -90,11 +90,11 @@ impl Frames {
                     (end, end)
                 }
                 Follows::End => {
-                    found.push(Found { start: start as u32, len: 0 });
-                    return Some(last.next);
+                    *found = Found { start: start as u32, len: 0 };
+                    return Some((last.next, values + 1));
                 }
             };
-            found.push(Found { start: start as u32, len: (found_end - start) as u32 });
+            *found = Found { start: start as u32, len: (found_end - start) as u32 };
             at = end;
         }
         None

@@ -59,8 +59,11 @@ pub(super) struct Frames {
     known: Vec<Frame>,
     texts: Pool<TextAt>,
     others: Pool<OtherAt>,
-    /// Where the values of the document at hand stand; its end is the last of them.
+    /// Where the values of the document at hand stand; its end is the last of them. LIMIT: room for as many as there are
+    /// nodes, so a tree that is no longer one of documents could not go on for ever.
     found: Vec<Found>,
+    /// How many of them there are.
+    values: usize,
     /// Where its escapes stand.
     escapes: Escapes,
     /// How many documents fitted since all frames were forgotten, and how many were to be learned.
@@ -159,7 +162,8 @@ impl Default for Frames {
             others: Pool::new(POOLED_MAX),
             buckets: vec![0; BUCKETS],
             seed: RandomState::new().hash_one(PIECES_MAX),
-            found: Vec::with_capacity(super::NODES_MAX + 1),
+            found: vec![Found::default(); super::NODES_MAX + 1],
+            values: 0,
             escapes: Escapes::default(),
             hits: 0,
             lessons: 0,

@@ -35,7 +35,8 @@ impl tape::Known for Fitting<'_> {
 
     #[inline]
     fn write<'t>(&self, text: &'t str, nodes: &mut Vec<Node<'t>>) -> Option<Outline> {
-        let (Frames { found, texts, others, .. }, frame) = (&*self.frames, &self.frame);
+        let (Frames { found, values, texts, others, .. }, frame) = (&*self.frames, &self.frame);
+        let found = found.get(..*values)?;
         write_texts(text, texts.list(frame.texts)?, found, nodes)?;
         let value_bytes: usize = found.iter().map(|value| value.len as usize).sum();
         let mut text_bytes = frame.name_bytes as usize + value_bytes;
