@@ -15,8 +15,11 @@ use crate::tape::Parser;
 
 /// Records of a corpus: many times what a predictor remembers, and still in the cache.
 const RECORDS: usize = 512;
-/// Passes over a corpus in one round, of which the fastest counts.
+/// Passes over a corpus in one round, of which the fastest counts; one that has more records is passed less often.
 const PASSES: usize = 7;
+/// So many rounds count, and so many times more are made: other work of the machine slows everything down, but not alike.
+const CALM_ROUNDS: usize = 9;
+const CALM_SHARE: usize = 4;
 /// LIMIT: records that are looked through for a corpus.
 const SEARCH_MAX: u64 = 1_000_000;
 
@@ -129,7 +132,7 @@ pub struct CorpusReport {
     pub bytes: f64,
     /// memcpy, tape, HMAC, judge, judge with facts, and the user's program where there is one.
     pub rows: Vec<Row>,
-    /// The judge, from payload to verdict, next to tape and HMAC: the median of each round's ratio.
+    /// The judge, from payload to verdict, next to tape and HMAC: the median of the calmest rounds' ratios.
     pub ratio: f64,
     /// The same with the facts that a worker makes for the gate of what holds.
     pub ratio_with_facts: f64,
@@ -141,63 +144,39 @@ pub struct CorpusReport {
     pub allocations: Option<f64>,
 }
 
-/// Measures one corpus. Every record must be accepted.
-pub fn measure(corpus: &Corpus, rules: &Rules, now: Timestamp, extras: &mut Extras<'_>) -> CorpusReport {
-    let mut bench = Bench::new(corpus, rules, now);
-    let mut rounds: Vec<[f64; 6]> = Vec::new();
-    for _ in 0..ROUNDS {
-        let user = extras.user.as_mut().map(|user| {
-            fastest(corpus, |record| {
-                black_box(user(record));
-            })
-        });
-        rounds.push([
-            bench.memcpy(),
-            bench.tape(),
-            bench.hmac(),
-            bench.judge(Facts::No),
-            bench.judge(Facts::Yes),
-            user.unwrap_or_default(),
-        ]);
+/// The nanoseconds per record of one round: those of [`CorpusReport::rows`].
+type Round = [f64; 6];
+
+/// Measures corpora, of which every record must be accepted. Their rounds take turns, so that what disturbs the machine for
+/// a while disturbs some rounds of each; only the calmest count.
+pub fn measure(
+    corpora: &[Corpus],
+    rules: &Rules,
+    now: Timestamp,
+    extras: &mut Extras<'_>,
+) -> Vec<CorpusReport> {
+    let mut benches: Vec<_> =
+        corpora.iter().map(|corpus| (Bench::new(corpus, rules, now), Vec::new())).collect();
+    for _ in 0..CALM_ROUNDS * CALM_SHARE {
+        for (bench, rounds) in &mut benches {
+            rounds.push(bench.round(extras));
+        }
     }
-    let names = [
-        "memcpy",
-        "simd-json tape",
-        "ring HMAC-SHA256",
-        "judge",
-        "judge and facts",
-        "serde_json + jsonschema + ring",
-    ];
-    let mut rows: Vec<_> = names
-        .into_iter()
-        .enumerate()
-        .map(|(row, name)| Row {
-            name,
-            nanos: median(rounds.iter().filter_map(|round| round.get(row)).copied().collect()),
-        })
-        .collect();
-    if extras.user.is_none() {
-        rows.truncate(names.len() - 1);
-    }
-    let over_rounds = |ratio: fn(&[f64; 6]) -> f64| median(rounds.iter().map(ratio).collect());
-    let ratio = over_rounds(|[_, tape, mac, judge, ..]| judge / (tape + mac));
-    let ratio_with_facts = over_rounds(|[_, tape, mac, _, with_facts, _]| with_facts / (tape + mac));
-    let user_ratio = extras.user.is_some().then(|| over_rounds(|[.., judge, _, user]| user / judge));
-    let bytes =
-        corpus.records.iter().map(Vec::len).sum::<usize>() as f64 / corpus.records.len().max(1) as f64;
-    let allocations = extras.allocations.map(|count| {
-        let before = count();
-        bench.judge_all();
-        (count() - before) as f64 / corpus.records.len().max(1) as f64
-    });
-    let stages = bench.stages();
-    CorpusReport { name: corpus.name, bytes, rows, ratio, ratio_with_facts, user_ratio, stages, allocations }
+    benches.into_iter().map(|(bench, rounds)| bench.report(&calmest(rounds), extras)).collect()
+}
+
+/// The rounds that took the least time.
+fn calmest(mut rounds: Vec<Round>) -> Vec<Round> {
+    let nanos = |round: &Round| round.iter().sum::<f64>();
+    rounds.sort_by(|left, right| nanos(left).total_cmp(&nanos(right)));
+    rounds.truncate(CALM_ROUNDS);
+    rounds
 }
 
 /// Nanoseconds per record of the fastest pass.
 fn fastest(corpus: &Corpus, mut work: impl FnMut(&[u8])) -> f64 {
     let mut best = f64::INFINITY;
-    for _ in 0..PASSES {
+    for _ in 0..(RECORDS * PASSES / corpus.records.len().max(1)).max(1) {
         let started = Instant::now();
         for record in &corpus.records {
             work(black_box(record));
@@ -244,6 +223,53 @@ impl<'b> Bench<'b> {
         };
         bench.judge_all();
         bench
+    }
+
+    fn round(&mut self, extras: &mut Extras<'_>) -> Round {
+        let user = extras.user.as_mut().map(|user| {
+            fastest(self.corpus, |record| {
+                black_box(user(record));
+            })
+        });
+        [
+            self.memcpy(),
+            self.tape(),
+            self.hmac(),
+            self.judge(Facts::No),
+            self.judge(Facts::Yes),
+            user.unwrap_or_default(),
+        ]
+    }
+
+    fn report(mut self, rounds: &[Round], extras: &Extras<'_>) -> CorpusReport {
+        let names = [
+            "memcpy",
+            "simd-json tape",
+            "ring HMAC-SHA256",
+            "judge",
+            "judge and facts",
+            "serde_json + jsonschema + ring",
+        ];
+        let over_rounds = |figure: &dyn Fn(&Round) -> f64| median(rounds.iter().map(figure).collect());
+        let row =
+            |(row, name)| Row { name, nanos: over_rounds(&|round| round.get(row).copied().unwrap_or(0.0)) };
+        let mut rows: Vec<_> = names.into_iter().enumerate().map(row).collect();
+        if extras.user.is_none() {
+            rows.truncate(names.len() - 1);
+        }
+        let ratio = over_rounds(&|[_, tape, mac, judge, ..]| judge / (tape + mac));
+        let ratio_with_facts = over_rounds(&|[_, tape, mac, _, with_facts, _]| with_facts / (tape + mac));
+        let user_ratio = extras.user.is_some().then(|| over_rounds(&|[.., judge, _, user]| user / judge));
+        let records = &self.corpus.records;
+        let bytes = records.iter().map(Vec::len).sum::<usize>() as f64 / records.len().max(1) as f64;
+        let allocations = extras.allocations.map(|count| {
+            let before = count();
+            self.judge_all();
+            (count() - before) as f64 / records.len().max(1) as f64
+        });
+        let stages = self.stages();
+        let name = self.corpus.name;
+        CorpusReport { name, bytes, rows, ratio, ratio_with_facts, user_ratio, stages, allocations }
     }
 
     fn memcpy(&mut self) -> f64 {

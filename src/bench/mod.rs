@@ -1,8 +1,8 @@
 //! Measurements: the judge and the pipeline without a broker, next to their floors.
 //!
 //! Everything that is compared is measured in one process, interleaved, on the same bytes: on a machine with other work
-//! the rows of one run can be compared, those of two runs cannot. What a row shows is the median over the rounds of the
-//! fastest pass of each round.
+//! the rows of one run can be compared, those of two runs cannot. What a row shows is a median over rounds, of each the
+//! fastest pass.
 
 mod core;
 pub mod kafka;

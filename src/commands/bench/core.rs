@@ -64,7 +64,7 @@ fn measure(args: &BenchCore, extras: &mut Extras<'_>, dir: &Path) -> Result<Repo
     let config = Config::load(&dir.join(kit::CONFIG))?;
     let rules = Rules::compile(&config)?;
     let corpora = bench::corpora(SEED, &secrets, START)?;
-    let reports = corpora.iter().map(|corpus| bench::measure(corpus, &rules, START, extras)).collect();
+    let reports = bench::measure(&corpora, &rules, START, extras);
     let uniform = corpora.iter().find(|corpus| corpus.name == "uniform");
     let scaling = uniform.and_then(|corpus| bench::scaling(corpus, &rules, START));
     Ok(Report { scaling, corpora: reports, pipeline: run_pipeline(args, &machine, dir)?, machine })
@@ -115,7 +115,7 @@ fn run_pipeline(args: &BenchCore, machine: &Machine, dir: &Path) -> Result<Vec<P
 impl Report {
     fn to_text(&self) -> String {
         let mut text = format!("{}\n\n", self.machine.to_text());
-        text.push_str("signed Olympus envelopes, profile strict, one core, ns per record (medians)\n\n");
+        text.push_str("signed Olympus envelopes, profile strict, one core, ns per record (medians of the calmest quarter of the rounds)\n\n");
         for report in &self.corpora {
             text.push_str(&format!("{} ({:.0} bytes)\n", report.name, report.bytes));
             for row in &report.rows {
