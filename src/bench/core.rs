@@ -102,7 +102,7 @@ fn shuffled(value: &Value, random: &mut Random) -> Value {
 }
 
 /// A program that says whether a record holds.
-pub type Program<'p> = dyn FnMut(&[u8]) -> bool + 'p;
+pub type Program<'p> = dyn FnMut(&[u8]) -> bool + Send + 'p;
 
 /// What only some builds can measure.
 #[derive(Default)]
@@ -111,7 +111,7 @@ pub struct Extras<'e> {
     /// not RFC 8785 (`1e2` becomes `100.0`), so it refuses some envelopes of the mixed corpus.
     pub user: Option<&'e mut Program<'e>>,
     /// How many allocations this thread has made so far.
-    pub allocations: Option<&'e dyn Fn() -> u64>,
+    pub allocations: Option<&'e (dyn Fn() -> u64 + Sync)>,
 }
 
 /// One line of a report.
@@ -147,17 +147,34 @@ pub struct CorpusReport {
 /// The nanoseconds per record of one round: those of [`CorpusReport::rows`].
 type Round = [f64; 6];
 
-/// Measures corpora, of which every record must be accepted. Their rounds take turns, so that what disturbs the machine for
-/// a while disturbs some rounds of each; only the calmest count.
+/// Measures corpora, of which every record must be accepted. Their rounds take turns, each on the next core, so that what
+/// disturbs the machine for a while, or one of its cores, disturbs some rounds of each; only the calmest count.
 pub fn measure(
     corpora: &[Corpus],
     rules: &Rules,
     now: Timestamp,
     extras: &mut Extras<'_>,
 ) -> Vec<CorpusReport> {
+    // A thread of its own, since it is pinned.
+    let measured =
+        std::thread::scope(|scope| scope.spawn(|| measure_in_turns(corpora, rules, now, extras)).join());
+    measured.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn measure_in_turns(
+    corpora: &[Corpus],
+    rules: &Rules,
+    now: Timestamp,
+    extras: &mut Extras<'_>,
+) -> Vec<CorpusReport> {
+    let cores = core_affinity::get_core_ids().unwrap_or_default();
+    let mut cores = cores.iter().cycle();
     let mut benches: Vec<_> =
         corpora.iter().map(|corpus| (Bench::new(corpus, rules, now), Vec::new())).collect();
     for _ in 0..CALM_ROUNDS * CALM_SHARE {
+        if let Some(core) = cores.next() {
+            core_affinity::set_for_current(*core);
+        }
         for (bench, rounds) in &mut benches {
             rounds.push(bench.round(extras));
         }
