@@ -19,7 +19,7 @@ const RECORDS: usize = 512;
 const PASSES: usize = 7;
 /// So many rounds count, and so many times more are made: other work of the machine slows everything down, but not alike.
 const CALM_ROUNDS: usize = 9;
-const CALM_SHARE: usize = 4;
+const CALM_SHARE: usize = 8;
 /// LIMIT: records that are looked through for a corpus.
 const SEARCH_MAX: u64 = 1_000_000;
 

@@ -115,7 +115,7 @@ fn run_pipeline(args: &BenchCore, machine: &Machine, dir: &Path) -> Result<Vec<P
 impl Report {
     fn to_text(&self) -> String {
         let mut text = format!("{}\n\n", self.machine.to_text());
-        text.push_str("signed Olympus envelopes, profile strict, one core, ns per record (medians of the calmest quarter of the rounds)\n\n");
+        text.push_str("signed Olympus envelopes, profile strict, one core, ns per record (medians of the calmest eighth of the rounds)\n\n");
         for report in &self.corpora {
             text.push_str(&format!("{} ({:.0} bytes)\n", report.name, report.bytes));
             for row in &report.rows {
