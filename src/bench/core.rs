@@ -182,9 +182,9 @@ fn measure_in_turns(
     benches.into_iter().map(|(bench, rounds)| bench.report(&calmest(rounds), extras)).collect()
 }
 
-/// The rounds that took the least time.
+/// The rounds that took the least time, but for the user's program, which takes as long as all else.
 fn calmest(mut rounds: Vec<Round>) -> Vec<Round> {
-    let nanos = |round: &Round| round.iter().sum::<f64>();
+    let nanos = |[rows @ .., _user]: &Round| rows.iter().sum::<f64>();
     rounds.sort_by(|left, right| nanos(left).total_cmp(&nanos(right)));
     rounds.truncate(CALM_ROUNDS);
     rounds
