@@ -6,7 +6,7 @@ use std::time::Instant;
 use ring::hmac;
 use serde_json::Value;
 
-use super::{ROUNDS, median};
+use super::{CALM_SHARE, ROUNDS, calmest, median};
 use crate::clock::Timestamp;
 use crate::histograms::Stage;
 use crate::judge::{Input, Judge, NoWatch, Payload, Rules, Watch};
@@ -17,9 +17,6 @@ use crate::tape::Parser;
 const RECORDS: usize = 512;
 /// Passes over a corpus in one round, of which the fastest counts; one that has more records is passed less often.
 const PASSES: usize = 7;
-/// So many rounds count, and so many times more are made: other work of the machine slows everything down, but not alike.
-const CALM_ROUNDS: usize = 9;
-const CALM_SHARE: usize = 8;
 /// LIMIT: records that are looked through for a corpus.
 const SEARCH_MAX: u64 = 1_000_000;
 
@@ -171,7 +168,7 @@ fn measure_in_turns(
     let mut cores = cores.iter().cycle();
     let mut benches: Vec<_> =
         corpora.iter().map(|corpus| (Bench::new(corpus, rules, now), Vec::new())).collect();
-    for _ in 0..CALM_ROUNDS * CALM_SHARE {
+    for _ in 0..ROUNDS * CALM_SHARE {
         if let Some(core) = cores.next() {
             core_affinity::set_for_current(*core);
         }
@@ -179,15 +176,12 @@ fn measure_in_turns(
             rounds.push(bench.round(extras));
         }
     }
-    benches.into_iter().map(|(bench, rounds)| bench.report(&calmest(rounds), extras)).collect()
+    benches.into_iter().map(|(bench, rounds)| bench.report(&calmest(rounds, nanos), extras)).collect()
 }
 
-/// The rounds that took the least time, but for the user's program, which takes as long as all else.
-fn calmest(mut rounds: Vec<Round>) -> Vec<Round> {
-    let nanos = |[rows @ .., _user]: &Round| rows.iter().sum::<f64>();
-    rounds.sort_by(|left, right| nanos(left).total_cmp(&nanos(right)));
-    rounds.truncate(CALM_ROUNDS);
-    rounds
+/// What a round took, but for the user's program, which takes as long as all else.
+fn nanos([rows @ .., _user]: &Round) -> f64 {
+    rows.iter().sum()
 }
 
 /// Nanoseconds per record of the fastest pass.

@@ -4,14 +4,14 @@ use std::hint::black_box;
 use std::sync::Barrier;
 use std::time::Instant;
 
-use super::{Corpus, ROUNDS, median};
+use super::{CALM_SHARE, Corpus, ROUNDS, calmest, median};
 use crate::clock::Timestamp;
 use crate::judge::{Input, Judge, NoWatch, Payload, Rules};
 
 /// Passes over the corpus in one run of one thread.
 const PASSES: usize = 20;
 
-/// Work of two pinned threads in the time of one; 2 is perfect. Medians over the rounds.
+/// Work of two pinned threads in the time of one; 2 is perfect. Medians over the calmest rounds.
 #[derive(Clone, Copy, Debug)]
 pub struct Scaling {
     /// The judge.
@@ -48,19 +48,16 @@ pub fn scaling(corpus: &Corpus, rules: &Rules, now: Timestamp) -> Option<Scaling
             black_box(state);
         }
     };
-    let rounds: Vec<_> = (0..ROUNDS)
-        .map(|_| {
-            let of = |one: f64, two: f64| 2.0 * one / two;
-            (
-                of(run(&[*first], &judge), run(&[*first, *second], &judge)),
-                of(run(&[*first], &alu), run(&[*first, *second], &alu)),
-            )
-        })
+    let (one, two) = ([*first], [*first, *second]);
+    let rounds = (0..ROUNDS * CALM_SHARE)
+        .map(|_| [run(&one, &judge), run(&two, &judge), run(&one, &alu), run(&two, &alu)])
         .collect();
+    let rounds = calmest(rounds, |round: &[f64; 4]| round.iter().sum());
+    let over_rounds = |figure: fn(&[f64; 4]) -> f64| median(rounds.iter().map(figure).collect());
     Some(Scaling {
-        judge: median(rounds.iter().map(|(judge, _)| *judge).collect()),
-        alu: median(rounds.iter().map(|(_, alu)| *alu).collect()),
-        ratio: median(rounds.iter().map(|(judge, alu)| judge / alu).collect()),
+        judge: over_rounds(|[one, two, ..]| 2.0 * one / two),
+        alu: over_rounds(|[.., one, two]| 2.0 * one / two),
+        ratio: over_rounds(|[judge_one, judge_two, one, two]| judge_one / judge_two / (one / two)),
     })
 }
 
