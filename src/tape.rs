@@ -58,21 +58,41 @@ pub struct Tape<'a> {
     /// The payload itself, as it was handed over.
     payload: &'a [u8],
     outline: Option<Outline>,
+    /// Where its escapes stand, if somebody has found out.
     escapes: Option<Escapes>,
 }
 
-/// Where in a payload escapes may stand, where that is known: from the first to the end of the last string that has some.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The part of a payload outside of which every string stands as it is meant: from its first escape to behind its last, or
+/// to the end of the string that has it.
+///
+/// A string that begins with an escape, or holds one, touches this part with as many bytes as it has without them: what
+/// stands in front of its first escape has the same length, and an escape stands for one byte at least.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Escapes {
-    pub(crate) start: u32,
-    pub(crate) end: u32,
+    pub(crate) first: usize,
+    pub(crate) behind: usize,
 }
 
 impl Escapes {
-    /// Whether there are none.
+    pub(crate) const NONE: Self = Self { first: usize::MAX, behind: 0 };
+    /// Nothing is left as it stands.
+    #[cfg(test)]
+    pub(crate) const EVERYWHERE: Self = Self { first: 0, behind: usize::MAX };
+
+    /// Those in a part of a payload.
+    pub(crate) fn within(part: Range<usize>) -> Self {
+        Self { first: part.start, behind: part.end }
+    }
+
     #[inline]
     pub(crate) fn are_none(self) -> bool {
-        self.start >= self.end
+        self.first >= self.behind
+    }
+
+    /// Whether they touch so many bytes from a place on.
+    #[inline]
+    pub(crate) fn touch(self, start: usize, len: usize) -> bool {
+        start < self.behind && self.first < start.saturating_add(len)
     }
 }
 
@@ -108,14 +128,16 @@ impl<'a> Tape<'a> {
         self.escapes.is_some_and(Escapes::are_none)
     }
 
-    /// The part of the payload outside of which no backslash stands.
+    /// Where its escapes stand.
     #[inline]
-    pub(crate) fn escapes(self) -> Range<usize> {
-        if let Some(Escapes { start, end }) = self.escapes {
-            return start as usize..end as usize;
-        }
-        let first = memchr::memchr(b'\\', self.payload).unwrap_or(self.payload.len());
-        first..memchr::memrchr(b'\\', self.payload).map_or(first, |last| last + 1)
+    pub(crate) fn escapes(self) -> Escapes {
+        self.escapes.unwrap_or_else(|| match memchr::memchr(b'\\', self.payload) {
+            Some(first) => {
+                let last = memchr::memrchr(b'\\', self.payload).unwrap_or(first);
+                Escapes::within(first..last + 1)
+            }
+            None => Escapes::NONE,
+        })
     }
 
     /// The numbers that no 64-bit form can carry, ascending by node; nearly always empty.

@@ -131,6 +131,8 @@ pub struct CorpusReport {
     pub rows: Vec<Row>,
     /// The judge, from payload to verdict, next to tape and HMAC: the median of the calmest rounds' ratios.
     pub ratio: f64,
+    /// The median of all rounds' ratios.
+    pub ratio_of_all: f64,
     /// The same with the facts that a worker makes for the gate of what holds.
     pub ratio_with_facts: f64,
     /// The user's program, which makes no facts, next to the judge.
@@ -176,7 +178,7 @@ fn measure_in_turns(
             rounds.push(bench.round(extras));
         }
     }
-    benches.into_iter().map(|(bench, rounds)| bench.report(&calmest(rounds, nanos), extras)).collect()
+    benches.into_iter().map(|(bench, rounds)| bench.report(rounds, extras)).collect()
 }
 
 /// What a round took, but for the user's program, which takes as long as all else.
@@ -252,7 +254,10 @@ impl<'b> Bench<'b> {
         ]
     }
 
-    fn report(mut self, rounds: &[Round], extras: &Extras<'_>) -> CorpusReport {
+    fn report(mut self, rounds: Vec<Round>, extras: &Extras<'_>) -> CorpusReport {
+        let ratio = |[_, tape, mac, judge, ..]: &Round| judge / (tape + mac);
+        let ratio_of_all = median(rounds.iter().map(ratio).collect());
+        let rounds = calmest(rounds, nanos);
         let names = [
             "memcpy",
             "simd-json tape",
@@ -268,7 +273,7 @@ impl<'b> Bench<'b> {
         if extras.user.is_none() {
             rows.truncate(names.len() - 1);
         }
-        let ratio = over_rounds(&|[_, tape, mac, judge, ..]| judge / (tape + mac));
+        let ratio = over_rounds(&ratio);
         let ratio_with_facts = over_rounds(&|[_, tape, mac, _, with_facts, _]| with_facts / (tape + mac));
         let user_ratio = extras.user.is_some().then(|| over_rounds(&|[.., judge, _, user]| user / judge));
         let records = &self.corpus.records;
@@ -280,7 +285,17 @@ impl<'b> Bench<'b> {
         });
         let stages = self.stages();
         let name = self.corpus.name;
-        CorpusReport { name, bytes, rows, ratio, ratio_with_facts, user_ratio, stages, allocations }
+        CorpusReport {
+            name,
+            bytes,
+            rows,
+            ratio,
+            ratio_of_all,
+            ratio_with_facts,
+            user_ratio,
+            stages,
+            allocations,
+        }
     }
 
     fn memcpy(&mut self) -> f64 {

@@ -20,6 +20,8 @@ pub struct Scaling {
     pub alu: f64,
     /// The judge next to the loop: the median of each round's ratio.
     pub ratio: f64,
+    /// The same over all rounds, not the calmest alone.
+    pub ratio_of_all: f64,
 }
 
 /// Measures both, interleaved; `None` where the process has fewer than two cores.
@@ -49,15 +51,18 @@ pub fn scaling(corpus: &Corpus, rules: &Rules, now: Timestamp) -> Option<Scaling
         }
     };
     let (one, two) = ([*first], [*first, *second]);
-    let rounds = (0..ROUNDS * CALM_SHARE)
+    let rounds: Vec<_> = (0..ROUNDS * CALM_SHARE)
         .map(|_| [run(&one, &judge), run(&two, &judge), run(&one, &alu), run(&two, &alu)])
         .collect();
+    let ratio = |[judge_one, judge_two, one, two]: &[f64; 4]| judge_one / judge_two / (one / two);
+    let ratio_of_all = median(rounds.iter().map(ratio).collect());
     let rounds = calmest(rounds, |round: &[f64; 4]| round.iter().sum());
     let over_rounds = |figure: fn(&[f64; 4]) -> f64| median(rounds.iter().map(figure).collect());
     Some(Scaling {
         judge: over_rounds(|[one, two, ..]| 2.0 * one / two),
         alu: over_rounds(|[.., one, two]| 2.0 * one / two),
-        ratio: over_rounds(|[judge_one, judge_two, one, two]| judge_one / judge_two / (one / two)),
+        ratio: over_rounds(ratio),
+        ratio_of_all,
     })
 }
 

@@ -5,12 +5,11 @@
 //! which differ from that in one thing: code points beyond U+FFFF come before U+E000 to U+FFFF.
 
 use std::cmp::Ordering;
-use std::ops::Range;
 
 use super::numbers::{self, Text};
 use super::room::Room;
-use crate::tape::Tape;
 use crate::tape::lanes::{backslashes_and_beyond_ascii, to_special, to_special_or_beyond_ascii};
+use crate::tape::{Escapes, Tape};
 
 /// One canonical form.
 pub(super) trait Form {
@@ -43,38 +42,6 @@ pub(super) trait Form {
     fn double(value: f64) -> Text;
 }
 
-/// The part of a payload from the first to the last byte that a form does not leave as it stands.
-///
-/// A string that begins with an escape, or holds one, touches this part with as many bytes as it has without them: what
-/// stands in front of its first escape has the same length, and an escape stands for one byte at least.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Escapes {
-    first: usize,
-    behind: usize,
-}
-
-impl Escapes {
-    pub(super) const NONE: Self = Self { first: usize::MAX, behind: 0 };
-    /// Nothing is left as it stands.
-    #[cfg(test)]
-    pub(super) const EVERYWHERE: Self = Self { first: 0, behind: usize::MAX };
-
-    fn within(Range { start: first, end: behind }: Range<usize>) -> Self {
-        Self { first, behind }
-    }
-
-    #[inline]
-    pub(super) fn are_none(self) -> bool {
-        self.first >= self.behind
-    }
-
-    /// Whether they touch so many bytes from a place on.
-    #[inline]
-    pub(super) fn touch(self, start: usize, len: usize) -> bool {
-        start < self.behind && self.first < start.saturating_add(len)
-    }
-}
-
 /// RFC 8785, the JSON Canonicalization Scheme.
 pub(super) struct Jcs;
 
@@ -88,7 +55,7 @@ impl Form for Jcs {
 
     /// Without a backslash nothing was escaped, and what has to be escaped cannot stand in a payload unescaped.
     fn escapes(tape: Tape<'_>) -> Escapes {
-        Escapes::within(tape.escapes())
+        tape.escapes()
     }
 
     /// With an escape it would be longer, and what stands behind so many bytes would be no quote, or an escaped one.
@@ -135,7 +102,7 @@ impl Form for Cpython {
     const LENGTH_TELLS_ESCAPES: bool = false;
 
     fn escapes(tape: Tape<'_>) -> Escapes {
-        Escapes::within(backslashes_and_beyond_ascii(tape.payload()).unwrap_or_default())
+        backslashes_and_beyond_ascii(tape.payload()).map_or(Escapes::NONE, Escapes::within)
     }
 
     /// Its length does not tell whether there is something beyond ASCII in it.

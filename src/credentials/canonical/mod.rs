@@ -28,14 +28,14 @@ mod turns;
 mod walk;
 mod write;
 
-use forms::{Cpython, Escapes, Form, Jcs};
+use forms::{Cpython, Form, Jcs};
 use order::Ordered;
 use plans::Plans;
 pub(super) use room::Room;
 use stretches::{Compact, Stretch};
 use walk::Lists;
 
-use crate::tape::{Node, NodeIndex, Tape};
+use crate::tape::{Escapes, Node, NodeIndex, Tape};
 
 /// Why a value has no canonical form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,9 +5,9 @@
 
 use std::cmp::Ordering;
 
-use super::forms::{Escapes, Form};
+use super::forms::Form;
 use super::{Unfit, behind};
-use crate::tape::{Node, Tape};
+use crate::tape::{Escapes, Node, Tape};
 
 /// Most objects have no more members than one of these; up to the last, they are put in order by counting.
 const TINY: usize = 4;

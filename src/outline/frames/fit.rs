@@ -17,7 +17,7 @@ impl Frames {
             return None;
         }
         // PERF: strangers differ before their first escape, more often than not, and most documents have none.
-        let mut escapes = Escapes::default();
+        let mut escapes = Escapes::NONE;
         let frame = self.fit_all(payload, |start| {
             let at = start + to_special(payload.get(start..)?)?;
             match payload.get(at)? {
@@ -27,13 +27,13 @@ impl Frames {
                 _ => return None,
             }
             let copy = if escapes.are_none() {
-                escapes.start = at as u32;
+                escapes.first = at;
                 parser.copy(payload)
             } else {
                 parser.copied()
             };
             let (end, unescaped_end) = tape::unescape(payload, at, copy)?;
-            escapes.end = end as u32;
+            escapes.behind = end;
             Some((end, unescaped_end))
         });
         self.escapes = escapes;

@@ -164,7 +164,7 @@ impl Default for Frames {
             seed: RandomState::new().hash_one(PIECES_MAX),
             found: vec![Found::default(); super::NODES_MAX + 1],
             values: 0,
-            escapes: Escapes::default(),
+            escapes: Escapes::NONE,
             hits: 0,
             lessons: 0,
             fruitless: 0,

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::super::forms::{Cpython, Escapes, Form, Jcs};
+use super::super::forms::{Cpython, Form, Jcs};
 use super::super::order::Ordered;
 use super::super::{Buffers, Unfit, cpython, jcs, numbers, write};
 use super::{Random, naive};
 use crate::outline::Outlines;
-use crate::tape::{Node, NodeIndex, Parser, StaticNode, Tape};
+use crate::tape::{Escapes, Node, NodeIndex, Parser, StaticNode, Tape};
 
 const DOCUMENTS: usize = 20_000;
 
