@@ -19,9 +19,6 @@ const TOUCHED: usize = 64;
 /// LIMIT: identities whose first place is known.
 pub const PLACES_MAX: usize = SHARDS * SHARD_SLOTS_MAX / 4 * 3;
 
-/// LIMIT: identities that room is made for ahead, 42 MB of them: an input's size does not tell how many there will be.
-const RESERVED_MAX: u64 = 500_000;
-
 /// A record's place: its input, by its number in the report, and line or offset there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
@@ -94,9 +91,12 @@ impl Default for Places {
 
 impl Places {
     /// Makes room for the identities of about so many records; only at the start.
+    ///
+    /// PERF: room that is there from the start is never moved, and the system gives its memory once instead of with each
+    /// of a dozen growths.
     pub fn reserve(&mut self, records: u64) {
         // Some records have two. Shards are not filled alike, and a quarter of each stays empty.
-        let identities = records.saturating_add(records / 4).min(RESERVED_MAX) as usize;
+        let identities = records.saturating_add(records / 4).min(PLACES_MAX as u64) as usize;
         let slots = (identities / SHARDS * 3 / 2).clamp(SHARD_SLOTS_MIN, SHARD_SLOTS_MAX);
         for shard in &mut self.shards {
             shard.grow_to(slots);

@@ -21,8 +21,8 @@ pub const BYTES_PER_ID_MAX: u64 = 32;
 /// Identities that [`Window::expect`] handles at once.
 const EXPECTED: usize = 64;
 
-/// LIMIT: identities that room is made for ahead, 120 MB of them: an input's size does not tell how long they are kept.
-const RESERVED_MAX: u64 = 2_000_000;
+/// LIMIT: identities that room is made for ahead, 150 MB of them: an input's size does not tell how long they are kept.
+const RESERVED_MAX: u64 = 5_000_000;
 
 /// A second of the Unix epoch in a slot: 1 to the year 2106.
 pub type Second = u32;
