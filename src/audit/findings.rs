@@ -130,6 +130,8 @@ fn repeats(report: &Report, findings: &mut Vec<Finding>) {
         "A producer that was restarted from an old position, or somebody who plays recorded traffic back.";
     let mut burst = finding(report, "replay-burst", Severity::High, repeats.burst_repeats, title, advice);
     burst.subject = repeats.largest.first().map(|largest| format!("{} … {}", largest.from, largest.to));
+    let begins: Vec<_> = repeats.largest.iter().map(|burst| burst.from.clone()).collect();
+    burst.examples = at_places(&begins);
     findings.push(burst);
 }
 
@@ -173,15 +175,15 @@ fn agents(report: &Report, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Senders most of whose records are rejected.
-fn senders(report: &Report, findings: &mut Vec<Finding>) {
+/// Senders most of whose records are rejected, as far as the table lists them.
+pub(super) fn failing_senders(report: &Report) -> impl Iterator<Item = &TableRow> {
     const RECORDS_MIN: u64 = 20;
-    let failing = report
-        .senders
-        .rows
-        .iter()
-        .filter(|row| row.records >= RECORDS_MIN && row.error == 0 && row.rejected * 2 > row.records);
-    for row in failing.take(PER_KIND_MAX) {
+    let rows = report.senders.rows.iter();
+    rows.filter(|row| row.records >= RECORDS_MIN && row.error == 0 && row.rejected * 2 > row.records)
+}
+
+fn senders(report: &Report, findings: &mut Vec<Finding>) {
+    for row in failing_senders(report).take(PER_KIND_MAX) {
         let Some(sender) = row.key.first() else { continue };
         let title =
             format!("{} of {} records of {sender} are rejected", grouped(row.rejected), grouped(row.records));

@@ -3,6 +3,7 @@
 //! NAME is a reason, a kind of finding, or `rejected` for all rejects; LIMIT is a number of records, or a share in
 //! percent. The audit fails where there are more than that.
 
+use super::findings;
 use super::report::{ReasonRow, Report};
 use crate::verdict::Reason;
 
@@ -88,6 +89,7 @@ impl Threshold {
             }
             "signature-failures" => return rejects(|row| row.step == "credentials"),
             "unknown-agent" => return rejects(|row| row.reason == Reason::UnregisteredAgent.code()),
+            "failing-sender" => return findings::failing_senders(report).map(|row| row.rejected).sum(),
             "clock-skew" => return report.skew.iter().map(|row| row.samples).sum(),
             "schema-drift" => return report.drift.iter().map(|row| row.records).sum(),
             _ => {}

@@ -230,7 +230,9 @@ fn everything_that_can_be_found_is_found() {
         (&json!(format!("{name}:1")), &json!(format!("{name}:609")))
     );
     assert_eq!(report["repeats"]["bursts"], 1);
-    assert_eq!(findings(&report, "replay-burst")[0]["count"], 31);
+    let burst = findings(&report, "replay-burst")[0];
+    assert_eq!(burst["count"], 31);
+    assert_eq!(burst["examples"][0]["place"], report["repeats"]["largest"][0]["from"]);
     let sequences = &report["sequences"];
     assert_eq!((&sequences["work_opened"], &sequences["work_closed"]), (&json!(2), &json!(1)));
     assert_eq!(sequences["open_work"], json!([format!("{name}:602")]));
@@ -621,6 +623,27 @@ fn limits_count_more_than_is_listed() {
     assert!(skewed["examples"][0]["place"].as_str().unwrap().contains("in.ndjson:"), "{skewed}");
     for (limit, code) in [(listed, 1), (listed * 2, 0)] {
         let limit = format!("clock-skew={limit}");
+        assert_eq!(said(&[input, "--clock", "record", "--fail-on", &limit]).0, Some(code), "{limit}");
+    }
+    // Thirty senders of whom nothing holds.
+    let lines: Vec<Value> = (0..900_i64)
+        .map(|number| {
+            let from = format!("broken-{}", number % 30);
+            agh(
+                &format!("b{number}"),
+                &from,
+                "worker",
+                1_775_600_000 + number,
+                &json!({ "kind": "nonsense" }),
+            )
+        })
+        .collect();
+    let input = dir.write("broken.ndjson", ndjson(&lines));
+    let input = input.to_str().unwrap();
+    let report = crate::audit::report(&[input, "--clock", "record"]);
+    assert_eq!(findings(&report, "failing-sender").len(), 20);
+    for (limit, code) in [(600, 1), (899, 1), (900, 0)] {
+        let limit = format!("failing-sender={limit}");
         assert_eq!(said(&[input, "--clock", "record", "--fail-on", &limit]).0, Some(code), "{limit}");
     }
     // Thirty members appear, one after the other.
