@@ -229,10 +229,7 @@ fn everything_that_can_be_found_is_found() {
         (&first_copy["first"], &first_copy["again"]),
         (&json!(format!("{name}:1")), &json!(format!("{name}:609")))
     );
-    assert_eq!(report["repeats"]["bursts"], 1);
-    let burst = findings(&report, "replay-burst")[0];
-    assert_eq!(burst["count"], 31);
-    assert_eq!(burst["examples"][0]["place"], report["repeats"]["largest"][0]["from"]);
+    check_burst(&report);
     let sequences = &report["sequences"];
     assert_eq!((&sequences["work_opened"], &sequences["work_closed"]), (&json!(2), &json!(1)));
     assert_eq!(sequences["open_work"], json!([format!("{name}:602")]));
@@ -600,6 +597,14 @@ fn odd_files_are_audited_as_far_as_they_go() {
         let (code, text) = said(&["--verify", &json]);
         assert!(code == Some(2) && text.contains("partial"), "{text}");
     }
+}
+
+/// All repetitions lie in one burst, whose beginning is shown.
+fn check_burst(report: &Value) {
+    assert_eq!(report["repeats"]["bursts"], 1);
+    let burst = findings(report, "replay-burst")[0];
+    assert_eq!(burst["count"], 31);
+    assert_eq!(burst["examples"][0]["place"], report["repeats"]["largest"][0]["from"]);
 }
 
 /// Limits count everything, not only what is listed as findings.
