@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::tally::Tallies;
+use crate::credentials::digest::TagSecret;
 use crate::pipeline::batch::Batch;
 use crate::pipeline::file_ends::FileSink;
 use crate::pipeline::stop::Stop;
-use crate::pipeline::{Receipt, Sink, SinkError};
+use crate::pipeline::{Receipt, Sink, SinkError, Wants};
 
 /// The tallies, shared with whoever reports in the end; the lock is taken once per batch.
 pub type SharedTallies = Arc<Mutex<Tallies>>;
@@ -17,20 +18,25 @@ pub type SharedTallies = Arc<Mutex<Tallies>>;
 pub struct AuditSink {
     tallies: SharedTallies,
     split: Option<FileSink>,
+    continues: bool,
 }
 
 impl AuditSink {
-    /// Counts into the tallies, and writes the split if there is one.
+    /// Counts into the tallies, and writes the split if there is one. `continues`: what it remembers is compared with
+    /// what an earlier audit remembered, or by a later one.
     #[must_use]
-    pub fn new(tallies: SharedTallies, split: Option<FileSink>) -> Self {
-        Self { tallies, split }
+    pub fn new(tallies: SharedTallies, split: Option<FileSink>, continues: bool) -> Self {
+        Self { tallies, split, continues }
     }
 }
 
 impl Sink for AuditSink {
-    /// Random, so that nobody can aim at a key.
-    fn label_seed(&self) -> Option<u64> {
-        Some(RandomState::new().hash_one(0_u64))
+    fn wants(&self) -> Wants {
+        Wants {
+            // Random, so that nobody can aim at a key.
+            label_seed: Some(RandomState::new().hash_one(0_u64)),
+            tag_secret: (!self.continues).then(TagSecret::random),
+        }
     }
 
     fn write(&mut self, batch: Batch, stop: &Stop, receipts: &mut Vec<Receipt>) -> Result<(), SinkError> {

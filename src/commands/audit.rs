@@ -132,7 +132,9 @@ pub(super) fn audit(
     }
     let (started, began) = (clock::wall(), Instant::now());
     let sample_one_in = task.sample_one_in;
-    let plant = Plant { config: &config, rules, state: &state, stop: &stop, count: &count, sample_one_in };
+    let continues = args.state.is_some();
+    let plant =
+        Plant { config: &config, rules, state: &state, stop: &stop, count: &count, sample_one_in, continues };
     let (mut stretches, mut left_out) = (Vec::new(), 0);
     let tallies = match &task.inputs {
         Inputs::Files(paths) => {
@@ -201,6 +203,8 @@ struct Plant<'a> {
     stop: &'a Arc<Stop>,
     count: &'a BytesRead,
     sample_one_in: u64,
+    /// Whether there is an earlier or a later audit.
+    continues: bool,
 }
 
 /// The pipeline, with whatever shows its progress.
@@ -211,11 +215,11 @@ fn drive<S: pipeline::Source>(
     names: &[String],
     goal: Option<audit_progress::Goal>,
 ) -> Result<SharedTallies, Failure> {
-    let Plant { config, rules, state, stop, count, sample_one_in } = plant;
+    let Plant { config, rules, state, stop, count, sample_one_in, continues } = plant;
     let expected = goal.map_or(0, audit_progress::Goal::records) / sample_one_in.max(&1);
     state.lock().unwrap_or_else(PoisonError::into_inner).reserve(expected);
     let tallies = Arc::new(Mutex::new(Tallies::new(Arc::clone(rules), names).expecting(expected)));
-    let sink = AuditSink::new(Arc::clone(&tallies), split);
+    let sink = AuditSink::new(Arc::clone(&tallies), split, *continues);
     let meters = Meters::default();
     let editions = Editions::from(Arc::clone(rules));
     let setup = Setup { rules: &editions, state, pipeline: &config.pipeline, stop, meters: &meters };

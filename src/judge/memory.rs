@@ -2,7 +2,7 @@
 
 use super::known::Known;
 use super::{Judge, Rules};
-use crate::credentials;
+use crate::credentials::{self, digest::TagSecret};
 use crate::formats::labels::{Labeller, Labels, Stand};
 use crate::formats::{Facts, Fields};
 use crate::outline::{ByOutline, Outlines};
@@ -23,6 +23,7 @@ impl Judge {
             known: ByOutline::new(Known::default),
             makes_facts: false,
             facts: None,
+            tag_secret: None,
             labeller: None,
             stands: ByOutline::new(Stand::default),
             labels: Labels::default(),
@@ -32,13 +33,19 @@ impl Judge {
     /// Starts over with other rules: what was learned under the old ones goes with them.
     #[cold]
     pub(super) fn renew(&mut self, rules: &Rules) {
-        let (makes_facts, labeller) = (self.makes_facts, self.labeller.take());
-        *self = Self { makes_facts, labeller, ..Self::new(rules) };
+        let (makes_facts, labeller, tag_secret) =
+            (self.makes_facts, self.labeller.take(), self.tag_secret.take());
+        *self = Self { makes_facts, labeller, tag_secret, ..Self::new(rules) };
     }
 
     /// From now on, facts are made of records that hold.
     pub fn make_facts(&mut self) {
         self.makes_facts = true;
+    }
+
+    /// From now on, the content tags of facts are good for this run alone; all judges of it have the same secret.
+    pub fn tag_within_run(&mut self, secret: TagSecret) {
+        self.tag_secret = Some(secret);
     }
 
     /// The facts of the last record, if they are made and it holds.

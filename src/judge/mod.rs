@@ -25,7 +25,7 @@ pub use input::{Input, Payload};
 pub use rules::{Rules, RulesError};
 pub use watch::{NoWatch, StageWatch, Watch};
 
-use crate::credentials;
+use crate::credentials::{self, digest::TagSecret};
 use crate::formats::labels::{Labeller, Labels, Stand};
 use crate::formats::{Binding, Compiled, Facts, Fields, Found, Headers, Record, RuleSet};
 use crate::histograms::Stage;
@@ -50,6 +50,8 @@ pub struct Judge {
     makes_facts: bool,
     /// Those of the last record, if it holds.
     facts: Option<Facts>,
+    /// Where content is compared within one run only.
+    tag_secret: Option<TagSecret>,
     /// Finds labels, where somebody wants them.
     labeller: Option<Labeller>,
     /// Where they stand, by outline.
@@ -125,6 +127,7 @@ impl Judge {
         }
         let Self { parser, scratch, secrets, fields, makes_facts, outlines, known, facts, .. } = self;
         let (labeller, stands, labels) = (&self.labeller, &mut self.stands, &mut self.labels);
+        let tag_secret = self.tag_secret.as_ref();
         *facts = None;
         if labeller.is_some() {
             *labels = Labels::default();
@@ -166,7 +169,8 @@ impl Judge {
                         fields
                     };
                     let (Input { now, key, .. }, found) = (input, Found::default());
-                    let record = Record { tape, payload, in_shape, fields, now, key, headers, found };
+                    let record =
+                        Record { tape, payload, in_shape, fields, now, key, headers, found, tag_secret };
                     let mut report = format.report(observer);
                     let mut held = meaning(format, &record, &mut report, watch);
                     if held.is_continue() {

@@ -40,7 +40,7 @@ pub use meters::Meters;
 pub use reader::{Intake, Read, Source, SourceError};
 pub use tally::Tally;
 pub use worker::workers;
-pub use writer::{Receipt, Sink, SinkError};
+pub use writer::{Receipt, Sink, SinkError, Wants};
 
 use crate::config;
 use crate::histograms::{Collector, Histograms};
@@ -140,7 +140,7 @@ pub fn run<S: Source, K: Sink>(
     let (to_restored, restored) = bounded(QUEUED_RESTORED);
     source.attach(&to_restored);
     sink.attach(&to_news);
-    let (has_journal, label_seed) = (sink.keeps_journal(), sink.label_seed());
+    let (has_journal, wants) = (sink.keeps_journal(), &sink.wants());
     let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
     let (seen, tried) = (&mut *state, &mut shadow);
     let budget = &budget;
@@ -159,7 +159,7 @@ pub fn run<S: Source, K: Sink>(
                 let (from_reader, to_gate, recorder) =
                     (from_reader.clone(), to_gate.clone(), collector.recorder());
                 stage(scope, stop, &format!("worker-{number}"), move || {
-                    worker::run(*core, &from_reader, &to_gate, recorder, label_seed);
+                    worker::run(*core, &from_reader, &to_gate, recorder, wants);
                     Ok(())
                 })
             })

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use core_affinity::CoreId;
 use crossbeam::channel::{Receiver, Sender};
+use twox_hash::XxHash3_128;
 
 use crate::config;
 use crate::formats::labels::Labels;
@@ -13,6 +14,7 @@ use crate::judge::{Input, Judge, NoWatch, Payload, StageWatch};
 
 use super::batch::{Batch, Outcome};
 use super::shadow::SecondJudge;
+use super::writer::Wants;
 
 /// PERF: a clock reading per stage is tens of nanoseconds beside a judge of one or two microseconds (an estimate, not
 /// measured); one record in this many is timed for all.
@@ -38,7 +40,7 @@ pub(super) fn run(
     from_reader: &Receiver<Batch>,
     to_gate: &Sender<Batch>,
     mut recorder: Recorder,
-    label_seed: Option<u64>,
+    wants: &Wants,
 ) {
     if let Some(core) = core {
         // A core that was taken from the cpuset since is no reason to stop.
@@ -55,15 +57,18 @@ pub(super) fn run(
         let (_, judge) = judge.get_or_insert_with(|| {
             let mut judge = Judge::new(&batch.rules);
             judge.make_facts();
-            if let Some(seed) = label_seed {
+            if let Some(seed) = wants.label_seed {
                 judge.make_labels(&batch.rules, seed);
+            }
+            if let Some(secret) = &wants.tag_secret {
+                judge.tag_within_run(secret.clone());
             }
             (edition, judge)
         });
-        if label_seed.is_some() {
+        if wants.label_seed.is_some() {
             batch.labels.reserve_exact(batch.payloads.len());
         }
-        judge_batch(judge, &mut batch, &mut recorder, label_seed.is_some());
+        judge_batch(judge, &mut batch, &mut recorder, wants.label_seed.is_some());
         SecondJudge::run(&mut second, &mut batch);
         let now = Instant::now();
         batch.since = now;
@@ -100,7 +105,7 @@ fn judge_batch(judge: &mut Judge, batch: &mut Batch, recorder: &mut Recorder, wi
         facts.extend(judge.facts().filter(|_| verdict.is_accept()));
         if with_labels {
             let content = match payload {
-                Payload::Bytes(bytes) => xxhash_rust::xxh3::xxh3_128(bytes),
+                Payload::Bytes(bytes) => XxHash3_128::oneshot(bytes),
                 Payload::Tombstone | Payload::Oversized => 0,
             };
             labels.push(Labels { content, holds: verdict.is_accept(), ..*judge.labels() });

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Receiver, RecvTimeoutError, Sender};
 
+use crate::credentials::digest::TagSecret;
 use crate::histograms::{Recorder, Stage};
 
 use super::batch::Batch;
@@ -55,6 +56,15 @@ impl Receipt {
     }
 }
 
+/// What a sink wants of the workers besides verdicts and facts.
+#[derive(Clone, Default)]
+pub struct Wants {
+    /// The seed of the labels that batches are to carry.
+    pub label_seed: Option<u64>,
+    /// The secret of content tags, if nobody compares them once the run has ended.
+    pub tag_secret: Option<TagSecret>,
+}
+
 /// Where records go.
 pub trait Sink: Send {
     /// Gets the way by which the gate hears of batches that come again, before the first write.
@@ -65,9 +75,9 @@ pub trait Sink: Send {
         false
     }
 
-    /// The seed of the labels that it wants batches to carry; `None` if it wants none.
-    fn label_seed(&self) -> Option<u64> {
-        None
+    /// What it wants of the workers besides verdicts and facts.
+    fn wants(&self) -> Wants {
+        Wants::default()
     }
 
     /// Takes a batch; committed ones are added to `receipts`, now or later. One call never commits and takes back.

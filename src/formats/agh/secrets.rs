@@ -370,6 +370,7 @@ mod tests {
                 key: None,
                 headers: None,
                 found: Found::default(),
+                tag_secret: None,
             };
             scan(&record, NodeIndex(0)).is_some()
         })

@@ -182,7 +182,7 @@ impl Rack {
         Some((Entry::read(self.kind, &mut Bytes(slot.value))?, slot.expiry))
     }
 
-    fn hash(&self, identity: &Identity) -> u64 {
+    pub(super) fn hash(&self, identity: &Identity) -> u64 {
         self.keys.hash_one(u128::from_le_bytes(*identity))
     }
 
@@ -198,9 +198,17 @@ impl Rack {
         number
     }
 
-    /// Most likely the number of an identity's slot, if it has one; nothing is compared.
-    pub(super) fn number_near(&self, identity: Identity) -> Option<u32> {
-        let hash = self.hash(&identity);
+    /// Has the place of the index fetched where the search for a hash begins.
+    ///
+    /// PERF: the table begins at the hash modulo its length. Should that ever change, only time is lost.
+    pub(super) fn touch_index(&self, hash: u64) -> bool {
+        let Some(shard) = self.index.get(shard_of(hash)) else { return false };
+        let begin = hash as usize & shard.num_buckets().wrapping_sub(1);
+        shard.get_bucket(begin).is_some()
+    }
+
+    /// Most likely the number of the slot of an identity with this hash, if it has one; nothing is compared.
+    pub(super) fn number_near(&self, hash: u64) -> Option<u32> {
         self.index.get(shard_of(hash))?.find(hash, |_| true).copied()
     }
 
@@ -230,6 +238,12 @@ impl Rack {
         let hash = self.hash(&identity);
         let Self { index, chunks, keys, kind, .. } = self;
         let Some(shard) = index.get_mut(shard_of(hash)) else { return };
+        if shard.len() == shard.capacity() {
+            // PERF: a part that grows asks every slot for its identity. To touch them first lets the misses overlap.
+            let touched =
+                shard.iter().filter_map(|number| slot_byte(chunks, HEAD + kind.value_bytes(), *number));
+            std::hint::black_box(touched.fold(0, |sum, byte| sum ^ byte));
+        }
         shard.insert_unique(hash, number, |number| {
             let slot = slot_in(chunks, HEAD + kind.value_bytes(), *number);
             slot.map_or(0, |slot| keys.hash_one(u128::from_le_bytes(*slot.identity)))
@@ -289,6 +303,14 @@ impl Rack {
         let at = number % CHUNK * stride;
         self.chunks.get_mut(number / CHUNK)?.get_mut(at..at + stride)
     }
+}
+
+/// The first byte of a slot's identity.
+fn slot_byte(chunks: &[Box<[u8]>], stride: usize, number: u32) -> Option<u8> {
+    chunks
+        .get(number as usize / CHUNK)?
+        .get(number as usize % CHUNK * stride + HEAD - size_of::<Identity>())
+        .copied()
 }
 
 fn slot_in(chunks: &[Box<[u8]>], stride: usize, number: u32) -> Option<Slot<'_>> {

@@ -51,20 +51,27 @@ impl Shelf {
 
     /// Has these entries, as far as they are there, fetched from memory.
     ///
-    /// PERF: an entry lies anywhere, so each look-up waits for memory; what is found for many of them is read without
-    /// waiting for one after the other.
+    /// PERF: an entry lies anywhere, so each look-up waits for memory. So nothing is decided by what has just been asked
+    /// for: first the index is touched for all of them, then their numbers are read, then their slots are touched.
     pub(super) fn expect(&self, mut keys: impl Iterator<Item = EntryKey>) {
-        let mut found = [(0, 0); EXPECTED];
+        let mut expected = [(0, 0); EXPECTED];
         loop {
-            let mut count = 0;
-            for (place, (kind, identity)) in found.iter_mut().zip(keys.by_ref()) {
-                let rack = kind.place();
-                let near = self.racks.get(rack).and_then(|rack| rack.number_near(identity));
-                *place = (rack, near.unwrap_or(u32::MAX));
+            let (mut count, mut touched) = (0, 0);
+            for (place, (kind, identity)) in expected.iter_mut().zip(keys.by_ref()) {
+                let Some(rack) = self.racks.get(kind.place()) else { continue };
+                let hash = rack.hash(&identity);
+                touched ^= u8::from(rack.touch_index(hash));
+                *place = (kind.place(), hash);
                 count += 1;
             }
-            let touched =
-                found.iter().take(count).filter_map(|(rack, number)| self.racks.get(*rack)?.touch(*number));
+            std::hint::black_box(touched);
+            let mut numbers = [u32::MAX; EXPECTED];
+            for (number, (rack, hash)) in numbers.iter_mut().zip(expected.iter().take(count)) {
+                let near = self.racks.get(*rack).and_then(|rack| rack.number_near(*hash));
+                *number = near.unwrap_or(u32::MAX);
+            }
+            let slots = numbers.iter().zip(&expected).take(count);
+            let touched = slots.filter_map(|(number, (rack, _))| self.racks.get(*rack)?.touch(*number));
             std::hint::black_box(touched.fold(0, |sum, byte| sum ^ byte));
             if count < EXPECTED {
                 return;
