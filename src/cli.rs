@@ -7,7 +7,7 @@ use clap_complete::Shell;
 
 use crate::audit::threshold::Threshold;
 use crate::clock::Timestamp;
-use crate::config::{OPS_LISTEN, Profile};
+use crate::config::{ClockChoice, OPS_LISTEN, Profile};
 use crate::kafka::Range;
 
 /// Lets through only agent envelopes that hold.
@@ -127,7 +127,7 @@ pub struct Audit {
     #[arg(long, value_name = "TOPIC[@FROM..TO]", value_parser = topic_range)]
     pub topic: Vec<Range>,
     /// With `--topic`: the brokers. [default: `kafka.brokers` of the configuration]
-    #[arg(long, value_name = "HOST:PORT,…", requires = "topic")]
+    #[arg(long, value_name = "HOST:PORT,…", requires = "topic", conflicts_with = "paths")]
     pub brokers: Option<String>,
     /// Configuration file.
     #[arg(long, short, value_name = "FILE")]
@@ -147,12 +147,13 @@ pub struct Audit {
     /// Profile of the rules: page, strict or lenient. [default: `rules.profile` of the configuration]
     #[arg(long, value_name = "PROFILE")]
     pub profile: Option<Profile>,
-    /// The time to judge by (RFC 3339). [default: when the audit began, unless `--clock record`]
+    /// The time to judge by (RFC 3339), instead of a clock.
     #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "clock")]
     pub as_of: Option<Timestamp>,
-    /// The clock: `record` judges each record by its own time, so that old traffic is not stale.
-    #[arg(long, value_name = "CLOCK", value_parser = ["record", "wall"])]
-    pub clock: Option<String>,
+    /// The clock: `record` judges each record by its own time, so that old traffic is not stale; `wall` by the time when
+    /// the audit began; `auto` is `record`. [default: `rules.clock` of the configuration]
+    #[arg(long, value_name = "CLOCK")]
+    pub clock: Option<ClockChoice>,
     /// File that holds what was seen before; read at the start if it is there, written at the end.
     #[arg(long, value_name = "FILE")]
     pub state: Option<PathBuf>,
@@ -162,15 +163,15 @@ pub struct Audit {
     /// Worker threads; 0 means one per available core. [default: `pipeline.workers` of the configuration]
     #[arg(long, value_parser = clap::value_parser!(u16).range(0..=1024))]
     pub workers: Option<u16>,
-    /// Exit 1 if there is more than that: `NAME=N` or `NAME=P%`, NAME a reason, `rejected` or a kind of finding. May be
-    /// given several times.
+    /// Exit 1 if there is more than that: `NAME=N` or `NAME=P%`, NAME a reason (warnings count), `rejected` or a kind of
+    /// finding. May be given several times.
     #[arg(long, value_name = "NAME=LIMIT", value_parser = Threshold::parse)]
     pub fail_on: Vec<Threshold>,
     /// Sign the report with this Ed25519 key (PKCS #8, PEM or DER).
     #[arg(long, value_name = "FILE", conflicts_with = "verify")]
     pub sign_key: Option<PathBuf>,
     /// Run the audit of this report again and compare; exit 1 if anything differs. Without paths, those of the report.
-    #[arg(long, value_name = "REPORT", conflicts_with_all = ["out", "accepted", "rejected", "sample", "as_of", "clock"])]
+    #[arg(long, value_name = "REPORT", conflicts_with_all = ["out", "accepted", "rejected", "sample", "as_of", "clock", "fail_on", "json"])]
     pub verify: Option<PathBuf>,
     /// With `--verify`: the key that the report must be signed with, public or private.
     #[arg(long, value_name = "FILE", requires = "verify")]

@@ -18,15 +18,15 @@ pub type SharedTallies = Arc<Mutex<Tallies>>;
 pub struct AuditSink {
     tallies: SharedTallies,
     split: Option<FileSink>,
-    continues: bool,
+    outlives_run: bool,
 }
 
 impl AuditSink {
-    /// Counts into the tallies, and writes the split if there is one. `continues`: what it remembers is compared with
-    /// what an earlier audit remembered, or by a later one.
+    /// Counts into the tallies, and writes the split if there is one. `outlives_run`: what is remembered
+    /// is compared with what an earlier audit remembered, or by a later one.
     #[must_use]
-    pub fn new(tallies: SharedTallies, split: Option<FileSink>, continues: bool) -> Self {
-        Self { tallies, split, continues }
+    pub fn new(tallies: SharedTallies, split: Option<FileSink>, outlives_run: bool) -> Self {
+        Self { tallies, split, outlives_run }
     }
 }
 
@@ -35,7 +35,7 @@ impl Sink for AuditSink {
         Wants {
             // Random, so that nobody can aim at a key.
             label_seed: Some(RandomState::new().hash_one(0_u64)),
-            tag_secret: (!self.continues).then(TagSecret::random),
+            tag_secret: (!self.outlives_run).then(TagSecret::random),
         }
     }
 

@@ -5,6 +5,7 @@
 
 use super::findings;
 use super::report::{ReasonRow, Report};
+use crate::config::did_you_mean;
 use crate::verdict::Reason;
 
 /// Kinds of findings that a limit can be set for.
@@ -48,7 +49,9 @@ impl Threshold {
         let (name, limit) = text.split_once('=').ok_or_else(|| format!("found `{text}`, {allowed}"))?;
         let known = name == "rejected" || KINDS.contains(&name) || Reason::from_code(name).is_some();
         if !known {
-            return Err(format!("`{name}` is neither a reason nor a kind of finding; {allowed}"));
+            let names = Reason::ALL.iter().map(|reason| reason.code()).chain(KINDS).chain(["rejected"]);
+            let near = did_you_mean(name, names);
+            return Err(format!("`{name}` is nothing that a limit can be set for{near}; {allowed}"));
         }
         let limit = match limit.strip_suffix('%') {
             Some(percent) => percent
@@ -98,7 +101,9 @@ impl Threshold {
             let of_kind = report.findings.iter().filter(|finding| finding.kind == self.name);
             return of_kind.map(|finding| finding.count).sum();
         }
-        report.reasons.iter().find(|row| row.reason == self.name).map_or(0, |row| row.count)
+        // Some profiles only warn of what others reject.
+        let all = report.reasons.iter().chain(&report.warnings);
+        all.filter(|row| row.reason == self.name).map(|row| row.count).sum()
     }
 }
 

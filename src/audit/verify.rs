@@ -10,8 +10,7 @@ use super::shown::shown;
 /// LIMIT: characters of a name or value that are shown.
 const CHARS_MAX: usize = 400;
 /// What is compared in words, or differs from run to run, or by the way in which inputs are named.
-const NOT_COMPARED_WHOLE: [&str; 8] =
-    ["tool", "scope", "rules", "inputs", "digest", "limits", "run", "signature"];
+const NOT_COMPARED_WHOLE: [&str; 5] = ["tool", "scope", "digest", "run", "signature"];
 
 /// What differs between a report, whose text is `bytes`, and the audit of the same inputs now; empty: nothing.
 #[must_use]
@@ -43,6 +42,8 @@ pub fn differences(bytes: &[u8], before: &Report, now: &Report) -> Vec<String> {
         differing_input(before, now, &mut compare);
     }
     compare("digest", &before.digest, &now.digest);
+    let sampled = |report: &Report| report.scope.sample_one_in.unwrap_or(1).to_string();
+    compare("scope: sample", &sampled(before), &sampled(now));
     found.extend(changed_members(bytes, now));
     found
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 
-use super::audit::{Inputs, Task, audit, inputs};
+use super::audit::{Audited, Inputs, Task, audit, inputs};
 use super::{Ended, Failure, compile_rules, usage};
 use crate::audit::report::Report;
 use crate::audit::shown::shown;
@@ -43,8 +43,16 @@ pub(super) fn verify(
             context()
         )));
     }
+    if let Some(state) = args.state.as_deref().filter(|state| !state.exists()) {
+        return Err(usage(anyhow!("--state {}: found no such file", state.display())));
+    }
     if args.format.is_none() {
         config.rules.format.clone_from(&before.rules.format);
+    }
+    if args.profile.is_none()
+        && let Ok(profile) = before.rules.profile.parse()
+    {
+        config.rules.profile = profile;
     }
     let as_of = match before.rules.clock.as_str() {
         "record" => None,
@@ -56,10 +64,18 @@ pub(super) fn verify(
     let task = Task {
         inputs: inputs_of(args, &before)?,
         as_of,
-        sample_one_in: before.scope.sample_one_in.unwrap_or(1),
+        sample_one_in: before.scope.sample_one_in.unwrap_or(1).max(1),
+        names: Some(before.inputs.iter().map(|input| input.name.clone()).collect()),
+        // Whoever names files names none of those that were left out.
+        left_out: Some(before.scope.left_out),
     };
     let rules = Arc::new(compile_rules(config, file)?);
-    let (now, _) = audit(args, config, &rules, &task)?;
+    let Audited { report: now, unread, ended } = audit(args, config, &rules, &task)?;
+    ended?;
+    unread.into_result()?;
+    if let Some(because) = now.scope.incomplete_because {
+        return Err(anyhow!("--verify: nothing can be said, since {because}").into());
+    }
     let differences = verify::differences(&bytes, &before, &now);
     for difference in &differences {
         writeln!(out, "{difference}")?;
@@ -106,7 +122,17 @@ fn check_signature(
     }))
 }
 
-pub(super) fn read_key(path: &Path) -> Result<Key, Failure> {
+/// A key that can sign.
+pub(super) fn read_private_key(path: &Path) -> Result<Key, Failure> {
+    match read_key(path)? {
+        Key::Public(_) => {
+            Err(usage(anyhow::Error::new(SignError::NotPrivate).context(path.display().to_string())))
+        }
+        key @ Key::Private(_) => Ok(key),
+    }
+}
+
+fn read_key(path: &Path) -> Result<Key, Failure> {
     let context = || path.display().to_string();
     let file = zeroize::Zeroizing::new(std::fs::read(path).with_context(context).map_err(usage)?);
     Key::read(&file).with_context(context).map_err(usage)

@@ -60,13 +60,18 @@ pub(super) fn open(
     Ok(Mutex::new(state))
 }
 
+/// Where a state stands until it is whole.
+pub(super) fn beside(file: &Path) -> PathBuf {
+    let mut beside = file.as_os_str().to_owned();
+    beside.push(".new");
+    PathBuf::from(beside)
+}
+
 /// Writes the state back: whole or not at all.
 pub(super) fn save(file: Option<&Path>, state: &Mutex<State>) -> Result<(), Failure> {
     let Some(file) = file else { return Ok(()) };
     let snapshot = state.lock().unwrap_or_else(PoisonError::into_inner).snapshot();
-    let mut beside = file.as_os_str().to_owned();
-    beside.push(".new");
-    let beside = PathBuf::from(beside);
+    let beside = beside(file);
     let written = fs::write(&beside, &snapshot).and_then(|()| fs::File::open(&beside)?.sync_all());
     written
         .and_then(|()| fs::rename(&beside, file))

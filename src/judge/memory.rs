@@ -33,9 +33,9 @@ impl Judge {
     /// Starts over with other rules: what was learned under the old ones goes with them.
     #[cold]
     pub(super) fn renew(&mut self, rules: &Rules) {
-        let (makes_facts, labeller, tag_secret) =
-            (self.makes_facts, self.labeller.take(), self.tag_secret.take());
-        *self = Self { makes_facts, labeller, tag_secret, ..Self::new(rules) };
+        let (makes_facts, tag_secret) = (self.makes_facts, self.tag_secret.take());
+        let labeller = self.labeller.take();
+        *self = Self { makes_facts, tag_secret, labeller, ..Self::new(rules) };
     }
 
     /// From now on, facts are made of records that hold.

@@ -30,6 +30,9 @@ pub enum NoRange {
     /// There is something behind the topic that has no two dots.
     #[error("found `{0}`, allowed: TOPIC or TOPIC@FROM..TO, where FROM and TO may be left out")]
     Dots(String),
+    /// It ends before it begins.
+    #[error("found `{0}`, allowed: an end that is not before the beginning")]
+    Backwards(String),
     /// One end is no bound.
     #[error("in `{text}`")]
     Bound {
@@ -59,7 +62,15 @@ impl FromStr for Range {
             let cause = |cause| NoRange::Bound { text: text.to_owned(), cause };
             if end.is_empty() { Ok(otherwise) } else { end.parse().map_err(cause) }
         };
-        Ok(Self { topic: topic.to_owned(), from: bound(from, Bound::Beginning)?, to: bound(to, Bound::End)? })
+        let (from, to) = (bound(from, Bound::Beginning)?, bound(to, Bound::End)?);
+        let is_empty = match (from, to) {
+            (Bound::Offset(from), Bound::Offset(to)) | (Bound::Time(from), Bound::Time(to)) => from > to,
+            _ => false,
+        };
+        if is_empty {
+            return Err(NoRange::Backwards(text.to_owned()));
+        }
+        Ok(Self { topic: topic.to_owned(), from, to })
     }
 }
 
@@ -90,6 +101,7 @@ mod tests {
             let error = text.parse::<Range>().unwrap_err();
             assert!(!error.to_string().is_empty(), "{text}");
         }
+        assert!(matches!("t@5..2".parse::<Range>(), Err(NoRange::Backwards(_))));
         assert!(matches!("t@5".parse::<Range>(), Err(NoRange::Dots(_))));
         assert!(matches!("t@x..".parse::<Range>(), Err(NoRange::Bound { .. })));
     }

@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 
 use crate::cli::{TempDir, resident_bytes, signal, tollgate};
 
-fn audit(args: &[&str]) -> Output {
+pub(super) fn audit(args: &[&str]) -> Output {
     tollgate().arg("audit").args(args).stdin(Stdio::null()).output().unwrap()
 }
 
 /// The report of an audit that ends well.
-fn report(args: &[&str]) -> Value {
+pub(super) fn report(args: &[&str]) -> Value {
     let output = audit(&[args, &["--json"]].concat());
     assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
@@ -37,7 +37,7 @@ fn agh(id: &str, from: &str, to: &str, ts: i64, more: &Value) -> Value {
     value
 }
 
-fn alfred(number: u64, kind: &str, correlation: u64, from: &str, to: &str) -> Value {
+pub(super) fn alfred(number: u64, kind: &str, correlation: u64, from: &str, to: &str) -> Value {
     json!({"envelope": {"metadata": {"id": format!("{number:08x}-0000-4000-8000-000000000000"), "version": "2.1.0",
         "timestamp": "2026-03-03T12:00:00Z", "correlation_id": format!("{correlation:08x}-0000-4000-8000-000000000001")},
         "routing": {"source": {"agent_id": from, "service_id": "s"}, "destination": {"agent_id": to, "service_id": "s"}},
@@ -45,7 +45,7 @@ fn alfred(number: u64, kind: &str, correlation: u64, from: &str, to: &str) -> Va
         "message": {"type": kind, "intent": "ANALYSE", "payload": {"a": 1}, "status": "SUCCESS"}})
 }
 
-fn ndjson(lines: &[Value]) -> String {
+pub(super) fn ndjson(lines: &[Value]) -> String {
     lines.iter().fold(String::new(), |text, line| text + &line.to_string() + "\n")
 }
 
@@ -337,7 +337,7 @@ fn many_senders_keep_the_heavy_ones() {
 }
 
 /// A new private key, and what belongs to it in the form of `openssl pkey -pubout -outform DER`.
-fn key_pair(dir: &TempDir) -> (PathBuf, PathBuf) {
+pub(super) fn key_pair(dir: &TempDir) -> (PathBuf, PathBuf) {
     let pkcs8 = Ed25519KeyPair::generate_pkcs8(&ring::rand::SystemRandom::new()).unwrap();
     let pair = Ed25519KeyPair::from_pkcs8(pkcs8.as_ref()).unwrap();
     let head = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
@@ -429,8 +429,13 @@ fn limits_samples_and_partial_runs_are_said() {
     assert_eq!(sampled["scope"]["sample_one_in"], 4);
     assert!(sampled["limits"]["notes"][0].as_str().unwrap().contains("One record of 4"));
 
-    // Stale without a clock of the time; fresh with it.
-    assert_eq!(report(&[input])["reasons"][0]["reason"], "stale");
+    // Stale by the clock of today; as fresh as it was by its own, which is the default.
+    assert_eq!(report(&[input, "--clock", "wall"])["reasons"][0]["reason"], "stale");
+    let by_default = report(&[input]);
+    assert_eq!(
+        (&by_default["totals"]["rejected"], &by_default["rules"]["clock"]),
+        (&json!(1), &json!("record"))
+    );
     // Going on from an earlier audit: everything is a copy.
     let state = dir.path().join("state");
     let state = state.to_str().unwrap();
@@ -483,7 +488,7 @@ fn the_split_holds_every_record_once() {
 }
 
 /// What comes out of an audit, both streams together, and its exit code.
-fn said(args: &[&str]) -> (Option<i32>, String) {
+pub(super) fn said(args: &[&str]) -> (Option<i32>, String) {
     let output = audit(args);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code(), text(&output.stdout) + &text(&output.stderr))

@@ -8,6 +8,7 @@
 )]
 
 mod audit;
+mod audit_ends;
 mod audit_topic;
 mod bench_kafka;
 mod blocked;

@@ -92,6 +92,21 @@ fn content_tags_tell_payloads_apart() {
 }
 
 #[test]
+fn tags_of_a_run_depend_on_every_byte_and_on_the_secret() {
+    let (secret, other) = (digest::TagSecret::random(), digest::TagSecret::random());
+    for len in [1, 8, 16, 17, 128, 129, 240, 241, 1024, 5000] {
+        let payload = vec![b'x'; len];
+        assert_eq!(secret.tag(&payload), secret.clone().tag(&payload));
+        assert_ne!(secret.tag(&payload), other.tag(&payload), "{len}");
+        for at in 0..len {
+            let mut changed = payload.clone();
+            changed[at] ^= 1;
+            assert_ne!(secret.tag(&payload), secret.tag(&changed), "{len} {at}");
+        }
+    }
+}
+
+#[test]
 fn a_capability_has_its_digest() {
     let digest = "sha256:edb42ce4ca23d905aeeba399001ca6d23420610775ba41ef66e90f47f14dba0d";
     let plain = r#"{"id":"review-fix","summary":"Review Fix Flow","outcome":"A reusable review fix workflow.","version":"1.0.0","execution_outline":["Inspect the issue","Draft the fix"],"requirements":["workspace-write"]}"#;
