@@ -41,7 +41,7 @@ pub(super) fn each(
                 }
                 continue;
             }
-            Event::Done { .. } => continue,
+            Event::Done { .. } | Event::Unfinished => continue,
         };
         seen = true;
         let path = reader.paths().get(block.file.0 as usize).map(|path| path.display().to_string());

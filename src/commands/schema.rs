@@ -69,7 +69,7 @@ fn check(
                 tracing::error!("{error}");
                 failed.get_or_insert(error);
             }
-            Event::Done { .. } => {}
+            Event::Done { .. } | Event::Unfinished => {}
         }
     }
     for path in &args.document {

@@ -133,6 +133,8 @@ pub struct Stored {
 pub enum Event {
     /// Records.
     Block(Block),
+    /// No record yet, however much was read: whoever wants to stop can do so here.
+    Unfinished,
     /// The file ended as it should.
     Done {
         /// The file.

@@ -22,6 +22,8 @@ use super::{Block, Event, FileIndex, Oversized, Span, Totals};
 
 /// A single fill of a grown buffer reads no more than this, so that fresh bytes are split while they are in cache.
 const FILL_BYTES_MAX: usize = 1024 * 1024;
+/// LIMIT: fills without a record, after which whoever reads gets a word in.
+const FILLS_MAX: u32 = 64;
 
 /// LIMIT: buffers of earlier blocks that are kept until nobody needs their bytes any more.
 const SPENT_MAX: usize = 32;
@@ -94,6 +96,7 @@ impl Opened {
 
     /// The next block, or the one event that ends the file; not to be called after that.
     pub(super) fn next(&mut self, path: &Path) -> Event {
+        let mut fills = 0;
         loop {
             if self.spans.len() == self.options.records_max {
                 return self.cut_block();
@@ -102,9 +105,11 @@ impl Opened {
                 Step::Record { start, end, line } => self.take_record(start, end, line),
                 Step::More if !self.spans.is_empty() => return self.cut_block(),
                 Step::More if self.ended || self.failure.is_some() => return self.finish(path),
+                Step::More if fills == FILLS_MAX => return Event::Unfinished,
                 Step::More => {
                     self.skim_oversized();
                     self.fill();
+                    fills += 1;
                 }
             }
         }

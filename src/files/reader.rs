@@ -154,7 +154,7 @@ impl Iterator for Reader {
                 Err(failed) => *failed,
             },
         };
-        if !matches!(event, Event::Block(_)) {
+        if !matches!(event, Event::Block(_) | Event::Unfinished) {
             self.current = None;
             self.next_file += 1;
         }

@@ -156,6 +156,7 @@ impl Source for FileSource {
     fn read(&mut self) -> Result<Read, SourceError> {
         Ok(match self.reader.next() {
             None => Read::End,
+            Some(Event::Unfinished) => Read::Idle,
             Some(Event::Done { file, totals }) => {
                 self.tell(file, totals, None);
                 Read::Idle

@@ -3,11 +3,12 @@
 use std::fs;
 use std::io::Read as _;
 use std::process::Stdio;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::audit::{alfred, audit, key_pair, ndjson, report, said};
-use crate::cli::{TempDir, tollgate};
+use crate::cli::{TempDir, signal, tollgate};
 
 fn requests(numbers: std::ops::Range<u64>) -> String {
     ndjson(&numbers.map(|number| alfred(number, "TASK_REQUEST", number, "a", "b")).collect::<Vec<_>>())
@@ -100,6 +101,21 @@ fn one_failure_costs_nothing_else() {
     assert_eq!(said(&unread).0, Some(3));
     assert_eq!(said(&[&unread[..], &["--fail-on", "input-not-read=1"]].concat()).0, Some(0));
     assert_eq!(said(&[&unread[..], &["--fail-on", "input-not-read=0"]].concat()).0, Some(1));
+}
+
+/// A line without end must not keep anybody from stopping.
+#[test]
+fn an_endless_line_can_be_stopped() {
+    let child = tollgate()
+        .args(["audit", "/dev/zero", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    signal(&child, "-INT");
+    let report: Value = serde_json::from_slice(&child.wait_with_output().unwrap().stdout).unwrap();
+    assert_eq!((&report["scope"]["complete"], &report["totals"]["records"]), (&json!(false), &json!(0)));
 }
 
 /// A state goes on only from a whole audit: whoever reads a part again would find copies alone.

@@ -97,12 +97,15 @@ fn memory_stays_bounded_whatever_is_read() {
     ];
     for input in inputs {
         let reader = Reader::open_with_stdin(&[Input::Stdin], &options, input).unwrap();
+        let mut unfinished = 0;
         for event in reader {
             match event {
                 Event::Block(block) => assert!(block.bytes.len() <= 5 << 20, "{}", block.bytes.len()),
+                Event::Unfinished => unfinished += 1,
                 Event::Done { totals, .. } => assert!(totals.bytes >= 1 << 28),
                 Event::Failed { error, .. } => panic!("{error}"),
             }
         }
+        assert!(unfinished > 2, "whoever reads can stop on the way: {unfinished}");
     }
 }

@@ -93,6 +93,7 @@ fn drain(reader: Reader, options: &ReadOptions) -> Outcome {
                     }
                 }
             }
+            Event::Unfinished => {}
             Event::Done { file, totals } => {
                 assert_eq!((file.0, totals.records), (current, delivered));
                 outcome.totals.push(totals);

@@ -30,7 +30,7 @@ fn measure(what: &str, mut work: impl FnMut() -> u64) {
 fn read_all(folder: &Folder, name: &str, options: &ReadOptions, expected: usize) -> u64 {
     let reader = Reader::open(&[Input::Path(folder.path(name))], options).unwrap();
     let totals = reader.filter_map(|event| match event {
-        Event::Block(_) => None,
+        Event::Block(_) | Event::Unfinished => None,
         Event::Done { totals, .. } => Some(totals),
         Event::Failed { error, .. } => panic!("{error}"),
     });
