@@ -8,6 +8,7 @@
 )]
 
 mod audit;
+mod audit_shown;
 mod audit_topic;
 mod bench_kafka;
 mod blocked;
