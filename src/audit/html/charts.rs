@@ -8,8 +8,8 @@ use crate::clock::Timestamp;
 
 /// The most bars of the chart of hours.
 const BARS_MAX: i64 = 96;
-/// The share of records, at either end of time, that may lie outside the chart.
-const TAIL: f64 = 0.001;
+/// The share of records that the chart shows at least; a few wrong clocks would squeeze all others into one bar.
+const SHOWN_MIN: f64 = 0.99;
 
 /// Hours, sizes, latency.
 pub(super) fn all(out: &mut String, report: &Report) {
@@ -30,7 +30,7 @@ struct Bar {
     rejected: u64,
 }
 
-/// The chart of hours, and what it leaves out: a few records with wrong clocks would squeeze all others together.
+/// The chart of hours, and what it leaves out.
 #[derive(Debug, Default)]
 struct Timeline {
     bars: Vec<Bar>,
@@ -78,35 +78,59 @@ fn said(line: &Timeline, others: u64) -> Vec<String> {
     said
 }
 
-/// Bars side by side as their hours are, from tail to tail, several hours in one where there are many.
+/// Bars side by side as their hours are, several hours in one where there are many.
 fn timeline(rows: &[HourRow]) -> Timeline {
     let hour_of =
         |row: &HourRow| Timestamp::from_rfc3339(&row.hour).map(|begin| begin.secs().div_euclid(3600));
-    let all: u64 = rows.iter().map(|row| row.records).sum();
-    let tail = (all as f64 * TAIL) as u64;
-    let (mut below, mut line, mut inside) = (0, Timeline::default(), Vec::new());
-    for row in rows {
-        below += row.records;
-        match hour_of(row) {
-            _ if below <= tail => line.before += row.records,
-            Some(hour) if below - row.records < all - tail => inside.push((hour, row)),
-            _ => line.after += row.records,
-        }
-    }
-    let (Some((first, _)), Some((last, _))) = (inside.first(), inside.last()) else { return line };
-    line.hours_per_bar = (last - first) / BARS_MAX + 1;
-    for from in (*first..=*last).step_by(usize::try_from(line.hours_per_bar).unwrap_or(1)) {
+    let rows: Vec<(i64, &HourRow)> = rows.iter().filter_map(|row| Some((hour_of(row)?, row))).collect();
+    let Some((first, last)) = window(&rows) else { return Timeline::default() };
+    let records = |is: fn(&i64, &i64) -> bool, end: i64| {
+        rows.iter().filter(|(hour, _)| is(hour, &end)).map(|(_, row)| row.records).sum()
+    };
+    let hours_per_bar = (last - first) / BARS_MAX + 1;
+    let mut line = Timeline {
+        bars: Vec::new(),
+        hours_per_bar,
+        before: records(i64::lt, first),
+        after: records(i64::gt, last),
+    };
+    for from in (first..=last).step_by(usize::try_from(hours_per_bar).unwrap_or(1)) {
         let name = hour_name(&Timestamp::from_secs(from * 3600).to_rfc3339());
         line.bars.push(Bar { name, records: 0, rejected: 0 });
     }
-    for (hour, row) in &inside {
-        let place = usize::try_from((hour - first) / line.hours_per_bar).unwrap_or(usize::MAX);
+    for (hour, row) in rows.iter().filter(|(hour, _)| (first..=last).contains(hour)) {
+        let place = usize::try_from((hour - first) / hours_per_bar).unwrap_or(usize::MAX);
         if let Some(bar) = line.bars.get_mut(place) {
             bar.records += row.records;
             bar.rejected += row.rejected;
         }
     }
     line
+}
+
+/// The first and the last hour of the chart: those of all records, or of most of them if that takes less than half as long.
+fn window(rows: &[(i64, &HourRow)]) -> Option<(i64, i64)> {
+    let (first, last) = (rows.first()?.0, rows.last()?.0);
+    let all: u64 = rows.iter().map(|(_, row)| row.records).sum();
+    let wanted = (all as f64 * SHOWN_MIN).ceil() as u64;
+    let mut shortest = (first, last);
+    let mut from = rows.iter();
+    let mut held = 0;
+    for (to, row) in rows {
+        held += row.records;
+        // Hours leave at the begin as long as enough is left.
+        while let Some((begin, row)) = from.as_slice().first() {
+            if held < wanted {
+                break;
+            }
+            if to - begin < shortest.1 - shortest.0 {
+                shortest = (*begin, *to);
+            }
+            held -= row.records;
+            from.next();
+        }
+    }
+    Some(if (shortest.1 - shortest.0) * 2 < last - first { shortest } else { (first, last) })
 }
 
 fn classes(out: &mut String, title: &str, values: &Distribution) {
@@ -191,10 +215,10 @@ mod tests {
 
     #[test]
     fn many_hours_share_bars() {
-        let rows = [row("01-01T00", 50), row("02-01T00", 50), row("03-01T00", 1)];
+        let rows = [row("01-01T00", 50), row("02-01T00", 50), row("03-01T00", 2)];
         let line = timeline(&rows);
         assert!(line.bars.len() <= 96, "{}", line.bars.len());
-        assert_eq!(line.bars.iter().map(|bar| bar.records).sum::<u64>(), 101);
+        assert_eq!(line.bars.iter().map(|bar| bar.records).sum::<u64>(), 102);
         assert_eq!(said(&line, 0), ["a bar is 15 hours"]);
         assert!(timeline(&[]).bars.is_empty());
     }
