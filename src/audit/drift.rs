@@ -6,7 +6,7 @@
 //! round. Order is that of reading, counted in records of the format.
 
 use super::places::Place;
-use super::shown::shown;
+use super::shown;
 use super::table::ByHash;
 use crate::formats::labels::{LEVELS_MAX, NAMES_MAX};
 use crate::tape::{Node, Parser, Tape};
@@ -158,7 +158,7 @@ impl Shapes {
                 let share = count as f64 / among as f64;
                 let surprise = -(1.0 - share.min(1.0 - 1e-9)).ln() * without as f64;
                 if surprise >= SURPRISE_MIN {
-                    let pointer = shown(pointer, POINTER_CHARS_MAX);
+                    let pointer = shown::pointer(pointer, POINTER_CHARS_MAX);
                     let change =
                         Change { format: *format, pointer, appeared, records: count, without, share, place };
                     changes.push((surprise, change));
@@ -201,7 +201,8 @@ fn collect(
         *names += 1;
         let end = pointer.len();
         pointer.push('/');
-        pointer.extend(name.chars().take(POINTER_CHARS_MAX));
+        let name: String = name.chars().take(POINTER_CHARS_MAX).collect();
+        pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
         each(pointer);
         let mut nested = 0;
         if let Node::Object { count, .. } | Node::Array { count, .. } = value {
@@ -245,6 +246,19 @@ mod tests {
             .collect();
         assert_eq!(told, [("/a/old", false, 400), ("/a/new", true, 401)]);
         assert!(changes.iter().all(|change| change.share > 0.999), "{changes:?}");
+    }
+
+    #[test]
+    fn names_that_look_like_credentials_are_not_told() {
+        let changes = read((0..1000).map(|number| match number {
+            0..400 => r#"{"a":1}"#.to_owned(),
+            _ => r#"{"a":1,"x":{"sk-live-TOPSECRET42":1,"https://u:pw@host":1}}"#.to_owned(),
+        }));
+        assert!(!changes.is_empty());
+        assert!(
+            changes.iter().all(|change| ["/x", "/x/(hidden)"].contains(&change.pointer.as_str())),
+            "{changes:?}"
+        );
     }
 
     #[test]

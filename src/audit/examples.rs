@@ -6,8 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::shown::shown;
-use crate::formats::hidden::{HIDDEN, hides, looks_secret};
+use super::shown::{pointer, quoted, shown};
+use crate::formats::hidden::{HIDDEN, hides, is_named_value, looks_secret, names_its_value};
 use crate::formats::{Binding, Compiled};
 use crate::judge::{Input, Judge, Payload, Rules, explain};
 use crate::tape::{Node, NodeIndex, Parser, StaticNode, Tape};
@@ -86,8 +86,10 @@ impl Explainer {
         if explained.verdict.reason == verdict.reason
             && let Some(finding) = explained.findings.into_iter().next()
         {
-            let cut = |text: String| shown(&text, FIELD_CHARS_MAX);
-            example.at = Some(cut(finding.at)).filter(|at| !at.is_empty());
+            let cut = |text: String| {
+                if looks_secret(&text) { HIDDEN.to_owned() } else { shown(&text, FIELD_CHARS_MAX) }
+            };
+            example.at = Some(pointer(&finding.at, FIELD_CHARS_MAX)).filter(|at| !at.is_empty());
             example.rule = finding.rule.map(|(name, _)| cut(name));
             example.expected = finding.expected.map(cut);
             example.found = finding.found.map(cut);
@@ -132,10 +134,7 @@ impl Excerpt<'_> {
     /// Writes a value and gives the node behind it.
     fn value(&mut self, at: usize, level: usize, name: &str) -> usize {
         let nodes = self.tape.nodes();
-        let end = match nodes.get(at) {
-            Some(Node::Object { count, .. } | Node::Array { count, .. }) => at + count + 1,
-            _ => at + 1,
-        };
+        let end = at + self.nodes_of(at);
         if self.out.len() > EXCERPT_CHARS_MAX * 2 {
             return end;
         }
@@ -158,6 +157,7 @@ impl Excerpt<'_> {
         }
         self.out.push('{');
         let mut at = at + 1;
+        let names_secret = self.names_secret(at, len);
         for index in 0..len {
             if index == MEMBERS_MAX {
                 self.out.push_str(&format!(", … {} more", len - index));
@@ -167,14 +167,38 @@ impl Excerpt<'_> {
             if index > 0 {
                 self.out.push_str(", ");
             }
-            self.out.push_str(&format!("\"{}\": ", shown(name, NAME_CHARS_MAX)));
+            let shown_name = if looks_secret(name) { HIDDEN } else { name };
+            self.out.push_str(&format!("{}: ", quoted(shown_name, NAME_CHARS_MAX)));
             let from = self.pointer.len();
             self.pointer.push('/');
             self.pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
-            at = self.value(at + 1, level + 1, name);
+            if names_secret && is_named_value(name) {
+                self.out.push_str(HIDDEN);
+                at += 1 + self.nodes_of(at + 1);
+            } else {
+                at = self.value(at + 1, level + 1, name);
+            }
             self.pointer.truncate(from);
         }
         self.out.push('}');
+    }
+
+    /// Whether a member says that the one beside it is a credential.
+    fn names_secret(&self, from: usize, len: usize) -> bool {
+        let mut at = from;
+        (0..len).any(|_| {
+            let pair = (self.tape.nodes().get(at), self.tape.nodes().get(at + 1));
+            at += 1 + self.nodes_of(at + 1);
+            matches!(pair, (Some(Node::String(name)), Some(Node::String(text))) if names_its_value(name, text))
+        })
+    }
+
+    /// How many nodes a value has.
+    fn nodes_of(&self, at: usize) -> usize {
+        match self.tape.nodes().get(at) {
+            Some(Node::Object { count, .. } | Node::Array { count, .. }) => 1 + count,
+            _ => 1,
+        }
     }
 
     fn array(&mut self, at: usize, len: usize, level: usize) {
@@ -205,7 +229,7 @@ impl Excerpt<'_> {
         } else if looks_secret(text) {
             self.out.push_str(HIDDEN);
         } else {
-            self.out.push_str(&format!("\"{}\"", shown(text, TEXT_CHARS_MAX)));
+            self.out.push_str(&quoted(text, TEXT_CHARS_MAX));
         }
     }
 
@@ -222,5 +246,30 @@ impl Excerpt<'_> {
             StaticNode::U64(number) => self.out.push_str(&number.to_string()),
             StaticNode::F64(number) => self.out.push_str(&number.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    fn excerpt(payload: &str) -> String {
+        let rules = Rules::compile(&Config::default()).unwrap();
+        let format = rules.formats().iter().find(|format| format.name() == "alfred");
+        Explainer::new(&rules).excerpt(format, Payload::Bytes(payload.as_bytes()), 10_000)
+    }
+
+    #[test]
+    fn no_text_ends_itself() {
+        let text = excerpt(r#"{"note":"x\", \"verified\": true, \"y\": \"z","a\"b":"\\"}"#);
+        assert_eq!(text, r#"{"note": "x\", \"verified\": true, \"y\": \"z", "a\"b": "\\"}"#);
+    }
+
+    #[test]
+    fn names_and_named_values_are_hidden() {
+        let text = excerpt(r#"{"sk-live-Ab12Cd34Ef":1,"x":[{"value":{"a":"S"},"name":"Authorization"},7]}"#);
+        assert_eq!(text, r#"{"(hidden)": 1, "x": [{"value": (hidden), "name": "Authorization"}, 7]}"#);
+        assert_eq!(excerpt(r#"{"name":"colour","value":"red"}"#), r#"{"name": "colour", "value": "red"}"#);
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::examples::Example;
 use super::places::Place;
-use super::shown::{key_of, text_at};
+use super::shown::{NONE, kid_of, label, text_at};
 use super::table::both;
 use super::tally::{Repeat, Seen, Tallies, joined};
 use crate::formats::labels::{Label, LabelKind};
@@ -106,17 +106,22 @@ impl Tallies {
                 format.hides(pointer)
             });
         // Tokens are many, their keys few.
-        let key_text = if !key.is_there() {
-            "-".to_owned()
-        } else if is_token {
-            key_of(head_of_token(seen.bytes, key.start), &mut self.parser)
-        } else {
-            text_at(seen.bytes, key.start)
+        let kid = (is_token && key.is_there())
+            .then(|| kid_of(head_of_token(seen.bytes, key.start), &mut self.parser));
+        let hash_of = |kid: &Option<String>| {
+            kid.as_deref().unwrap_or_default().bytes().fold(1, |hash, byte| both(hash, u64::from(byte)))
         };
-        let key_hash = key_text.bytes().fold(reason as u64, |hash, byte| both(hash, u64::from(byte)));
+        let key_hash = both(kid.as_ref().map_or(key.hash, hash_of), reason as u64);
         let text = || {
-            let sender = if sender.is_there() { text_at(seen.bytes, sender.start) } else { "-".to_owned() };
-            joined(&[&sender, &key_text, reason.code()])
+            let text = |label: Label| {
+                if label.is_there() { text_at(seen.bytes, label.start) } else { NONE.to_owned() }
+            };
+            let key_text = match &kid {
+                Some(Some(kid)) => format!("kid {}", label(kid)),
+                Some(None) => "token without a readable key id".to_owned(),
+                None => text(key),
+            };
+            joined(&[&text(sender), &key_text, reason.code()])
         };
         let row = self.signatures.add(both(sender.hash, key_hash), text);
         row.span.get_or_insert((seen.place, seen.place)).1 = seen.place;

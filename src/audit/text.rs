@@ -1,14 +1,17 @@
 //! The report on a terminal: tables and small bars, as wide as there is room.
 
+use std::ffi::OsString;
+
 use super::findings::grouped;
-use super::report::{Distribution, Report, Severity, Table};
+use super::report::{Distribution, Hours, Report, Severity, Table, TableRow};
 
 /// Rows that each part shows; the other forms of the report have all.
 const ROWS: usize = 10;
 const FINDINGS: usize = 15;
-/// The narrowest and the widest line.
-const WIDTH_MIN: usize = 40;
+/// The narrowest and the widest line, and the narrowest one with columns.
+const WIDTH_MIN: usize = 20;
 const WIDTH_MAX: usize = 120;
+const COLUMNS_WIDTH_MIN: usize = 40;
 
 /// How the text is shown.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +20,12 @@ pub struct Style {
     pub width: usize,
     /// Whether colours are wanted.
     pub colours: bool,
+}
+
+/// Whether a terminal gets colours: `NO_COLOR` forbids them unless it is empty (no-color.org), a dumb one knows none.
+#[must_use]
+pub fn wants_colours(no_color: Option<OsString>, term: Option<OsString>) -> bool {
+    no_color.is_none_or(|value| value.is_empty()) && term.is_none_or(|term| term != "dumb")
 }
 
 /// The report as text.
@@ -35,12 +44,42 @@ pub fn render(report: &Report, style: Style) -> String {
     page.table("sender → receiver", &report.pairs);
     page.table("type or intent", &report.subjects);
     page.table("tenant or workspace", &report.tenants);
+    page.table("hour of sending", &busiest(&report.hours));
     page.distribution("size", &report.sizes);
     if let Some(latency) = &report.latency {
         page.distribution("sent → logged", latency);
     }
     page.foot(report);
     page.out
+}
+
+/// The hours as a table like the others: the most frequent first.
+fn busiest(hours: &Hours) -> Table {
+    let mut rows: Vec<_> = hours.rows.iter().collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.records));
+    let row = |row: &super::report::HourRow| TableRow {
+        key: vec![hour_name(&row.hour)],
+        records: row.records,
+        error: 0,
+        rejected: row.rejected,
+        bytes: 0,
+        first: None,
+        last: None,
+        examples: Vec::new(),
+    };
+    Table {
+        keys: hours.rows.len() as u64,
+        exact: hours.others == 0,
+        error_max: 0,
+        rows: rows.into_iter().map(row).collect(),
+        others: hours.others,
+    }
+}
+
+/// The begin of an hour, without what all of them have.
+#[must_use]
+pub fn hour_name(hour: &str) -> String {
+    hour.get(..16).unwrap_or(hour).replace('T', " ")
 }
 
 struct Page {
@@ -56,8 +95,13 @@ impl Page {
     }
 
     fn title(&mut self, text: &str) {
-        let text = if self.colours { format!("\n\u{1b}[1m{text}\u{1b}[0m") } else { format!("\n{text}") };
-        self.line(&text);
+        self.out.push('\n');
+        let start = self.out.len();
+        self.wrapped("", text);
+        if self.colours {
+            let text = self.out.split_off(start);
+            self.out.push_str(&format!("\u{1b}[1m{}\u{1b}[0m\n", text.trim_end()));
+        }
     }
 
     fn head(&mut self, report: &Report) {
@@ -134,6 +178,13 @@ impl Page {
             return;
         }
         self.title(title);
+        if self.width < COLUMNS_WIDTH_MIN {
+            for (label, count) in rows.iter().take(ROWS) {
+                let share = *count as f64 / of.max(1) as f64 * 100.0;
+                self.wrapped("  ", &format!("{label}: {}, {share:.2} %", grouped(*count)));
+            }
+            return self.more(rows.len());
+        }
         let label_width =
             rows.iter().take(ROWS).map(|(label, _)| wide(label)).max().unwrap_or(0).min(self.width / 3);
         let bar_width = self.width.saturating_sub(label_width + 28).min(40);
@@ -157,17 +208,31 @@ impl Page {
         let shown =
             if table.exact { grouped(table.keys) } else { format!("more than {}", grouped(table.keys)) };
         self.title(&format!("{title} ({shown})"));
-        let label = |row: &super::report::TableRow| row.key.join(" → ");
-        let widest = table.rows.iter().take(ROWS).map(|row| wide(&label(row))).max().unwrap_or(0);
-        let label_width = widest.clamp(8, self.width.saturating_sub(32).max(8));
+        let label = |row: &TableRow| row.key.join(" → ");
+        let error = |row: &TableRow| match row.error {
+            0 => String::new(),
+            error => format!(" ±{}", grouped(error)),
+        };
+        let rows = || table.rows.iter().take(ROWS);
+        let errors_width = rows().map(|row| wide(&error(row))).max().unwrap_or(0);
+        if self.width < COLUMNS_WIDTH_MIN + errors_width {
+            for row in rows() {
+                let (records, rejected) = (grouped(row.records), grouped(row.rejected));
+                let text = format!("{}: {records}{} records, {rejected} rejected", label(row), error(row));
+                self.wrapped("  ", &text);
+            }
+            return self.more(table.rows.len());
+        }
+        let widest = rows().map(|row| wide(&label(row))).max().unwrap_or(0);
+        let label_width = widest.clamp(8, self.width.saturating_sub(32 + errors_width).max(8));
         self.line(&format!("  {} {:>13} {:>13}", padded("", label_width), "records", "rejected"));
-        for row in table.rows.iter().take(ROWS) {
-            let error = if row.error > 0 { format!(" ±{}", grouped(row.error)) } else { String::new() };
+        for row in rows() {
             self.line(&format!(
-                "  {} {:>13} {:>13}{error}",
+                "  {} {:>13} {:>13}{}",
                 padded(&label(row), label_width),
                 grouped(row.records),
-                grouped(row.rejected)
+                grouped(row.rejected),
+                error(row)
             ));
         }
         self.more(table.rows.len());
@@ -199,9 +264,9 @@ impl Page {
 
     fn foot(&mut self, report: &Report) {
         self.out.push('\n');
-        self.line(&format!("digest {}", report.digest));
+        self.wrapped("", &format!("digest {}", report.digest));
         if let Some(signature) = &report.signature {
-            self.line(&format!("signed with {}", signature.public_key));
+            self.wrapped("", &format!("signed with {}", signature.public_key));
         }
     }
 
@@ -247,7 +312,8 @@ fn padded(text: &str, width: usize) -> String {
 /// A bar of eighths.
 fn bar(share: f64, width: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
-    let eighths = ((share * width as f64 * 8.0).round() as usize).max(1);
+    // What is there at all is seen, where there is room.
+    let eighths = ((share * width as f64 * 8.0).round() as usize).max(1).min(width * 8);
     format!("{}{}", "█".repeat(eighths / 8), EIGHTHS.get(eighths % 8).unwrap_or(&""))
 }
 
@@ -266,4 +332,23 @@ pub fn bytes(count: u64) -> String {
     }
     let digits = usize::from(unit > 0);
     format!("{value:.digits$} {}", units.get(unit).unwrap_or(&"?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_are_no_wider_than_their_room() {
+        assert_eq!([bar(1.0, 0), bar(0.001, 2), bar(1.0, 2)], ["", "▏", "██"]);
+    }
+
+    #[test]
+    fn an_empty_no_color_forbids_nothing() {
+        let wants = |no_color: Option<&str>, term: Option<&str>| {
+            wants_colours(no_color.map(Into::into), term.map(Into::into))
+        };
+        assert!(wants(None, None) && wants(Some(""), Some("xterm")));
+        assert!(!wants(Some("1"), Some("xterm")) && !wants(None, Some("dumb")));
+    }
 }

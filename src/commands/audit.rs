@@ -285,9 +285,10 @@ fn drive<S: pipeline::Source>(
     let setup = Setup { rules: &editions, state, pipeline: &config.pipeline, stop, meters: &meters };
     let ended = Stop::default();
     let ran = std::thread::scope(|scope| {
-        scope.spawn(|| audit_progress::show(&meters, count, goal, &ended));
+        let progress = scope.spawn(|| audit_progress::show(&meters, count, goal, &ended));
         let summary = pipeline::run(&setup, source, sink, |_| {});
         ended.ask();
+        progress.thread().unpark();
         summary
     });
     if ran.is_err() {
@@ -396,7 +397,7 @@ fn show(args: &Audit, report: &Report) -> Result<(), Failure> {
     }
     let is_terminal = out.is_terminal();
     let width = if is_terminal { usize::from(console::Term::stdout().size().1) } else { 100 };
-    let colours = is_terminal && std::env::var_os("NO_COLOR").is_none();
+    let colours = is_terminal && text::wants_colours(std::env::var_os("NO_COLOR"), std::env::var_os("TERM"));
     write!(out, "{}", text::render(report, text::Style { width, colours }))?;
     if let Some(dir) = args.out.as_ref().filter(|dir| dir.join("report.html").exists()) {
         writeln!(out, "report {}", dir.join("report.html").display())?;

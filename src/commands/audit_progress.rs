@@ -64,7 +64,8 @@ pub(super) fn show(meters: &Meters, count: &BytesRead, goal: Option<Goal>, ended
     let bar = is_terminal.then(|| new_bar(goal));
     let (began, mut line_at) = (Instant::now(), Instant::now() + LINE_EVERY);
     while !ended.is_asked() {
-        std::thread::sleep(BAR_EVERY);
+        // Whoever asks for the end wakes this thread, so that nobody waits for it.
+        std::thread::park_timeout(BAR_EVERY);
         let (records, payloads) =
             (meters.records.load(Ordering::Relaxed), meters.bytes.load(Ordering::Relaxed));
         let read = match goal {

@@ -163,6 +163,7 @@ fn finding(rules: &Rules, format: Option<&Compiled>, failure: Failure, tape: Tap
     let name = finding.at.rsplit('/').next().unwrap_or_default();
     // A credential is none to show where it does not belong, either.
     let hidden = hidden::hides(Some(format), &finding.at, name, is_container)
+        || matches!(node, Some(Node::String(text)) if hidden::looks_secret(text))
         || hidden::looks_secret(explanation.found.trim_start_matches('"'));
     let found = if hidden { HIDDEN.to_owned() } else { as_written(explanation.found, failure.at, tape) };
     let rule = failure.op.rule().and_then(|number| format.rules().get(usize::from(number)));

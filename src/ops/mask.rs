@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::formats::Compiled;
-use crate::formats::hidden::{HIDDEN, hides, looks_secret};
+use crate::formats::hidden::{HIDDEN, hides, is_named_value, looks_secret, names_its_value};
 
 /// LIMIT: characters of a text that is shown.
 const TEXT_CHARS_MAX: usize = 160;
@@ -51,12 +51,17 @@ impl Walk<'_> {
 
     fn object(&mut self, members: Map<String, Value>) -> Value {
         let mut shown = Map::new();
+        let names_secret =
+            |(name, value): (&String, &Value)| value.as_str().is_some_and(|text| names_its_value(name, text));
+        let has_secret = members.iter().any(names_secret);
         for (name, value) in members {
             if !self.take() {
                 shown.insert("…".into(), "…".into());
                 break;
             }
-            shown.insert(cut(&name), self.within(&name, value));
+            let hidden = has_secret && is_named_value(&name);
+            let value = if hidden { HIDDEN.into() } else { self.within(&name, value) };
+            shown.insert(if looks_secret(&name) { HIDDEN.to_owned() } else { cut(&name) }, value);
         }
         Value::Object(shown)
     }
@@ -119,6 +124,15 @@ mod tests {
     fn of_an_unknown_format_only_the_structure_is_shown() {
         let text = shown("none", r#"{"note":"my pin is 1234","n":77,"deep":[{"password":{"x":"y1"}}]}"#);
         assert_eq!(text, r#"{"note":"(text of 14 bytes)","n":"(number)","deep":[{"password":"(hidden)"}]}"#);
+    }
+
+    #[test]
+    fn named_values_are_hidden() {
+        let text = shown(
+            "alfred",
+            r#"{"headers":[{"name":"Authorization","value":"s3cr3t"}],"sk-live-Ab12Cd34Ef":1}"#,
+        );
+        assert_eq!(text, r#"{"headers":[{"name":"Authorization","value":"(hidden)"}],"(hidden)":1}"#);
     }
 
     #[test]

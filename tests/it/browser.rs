@@ -195,6 +195,13 @@ fn report(dir: &TempDir) -> PathBuf {
         }
         lines.push_str(&format!("{value}\n"));
     }
+    // Clocks that are off, by numbers that sort differently as texts.
+    for (number, off) in [0, -400, 0, 39, 0, 197].into_iter().cycle().take(300).enumerate() {
+        let value = json!({"protocol": "agh-network/v0", "id": format!("c{number}"), "workspace_id": "ws_0",
+            "kind": "greet", "channel": "c", "from": format!("clock {off}"), "to": "worker",
+            "ts": 1_775_624_000 + off, "body": {"note": "x"}});
+        lines.push_str(&format!("{value}\n"));
+    }
     lines.push_str("{\"half\":\n</script><script>alert(1)</script>\n");
     let input = dir.write("in.ndjson", lines);
     let out = dir.path().join("report");
@@ -235,12 +242,43 @@ fn the_html_report_works_in_a_browser() {
     let worst = browser.evaluate(CONTRAST);
     assert!(worst[0].as_f64().unwrap() >= 4.5, "light: contrast {worst}");
     works(&mut browser);
+    prints(&mut browser);
     assert_eq!(browser.complaints, Vec::<Value>::new(), "the page says nothing");
     let foreign: Vec<_> =
         browser.requests.iter().filter(|url| !url.starts_with("file://") && *url != "data:,").collect();
     assert_eq!(foreign, Vec::<&String>::new(), "the page asks for nothing");
     let files = browser.requests.iter().filter(|url| url.starts_with("file://")).count();
     assert_eq!(files, 1, "the page is one file: {:?}", browser.requests);
+}
+
+/// A4 with margins: every table has all its columns, and they fit.
+fn prints(browser: &mut Browser) {
+    let size = json!({"width": 718, "height": 1000, "deviceScaleFactor": 1, "mobile": false});
+    browser.call("Emulation.setDeviceMetricsOverride", &size);
+    browser.call("Emulation.setEmulatedMedia", &json!({"media": "print"}));
+    let hidden =
+        "[...document.querySelectorAll('th')].filter((th) => !th.offsetWidth).map((th) => th.textContent)";
+    assert_eq!(browser.evaluate(hidden), json!([]), "columns are lost");
+    let wide = "[...document.querySelectorAll('table')].filter((t) => t.offsetWidth > t.parentNode.clientWidth + 1)\
+        .map((t) => t.closest('section').id)";
+    assert_eq!(browser.evaluate(wide), json!([]), "tables are wider than the paper");
+    browser.picture("print", 2600);
+}
+
+/// Places and signed numbers sort by what they mean.
+fn sorts_by_value(browser: &mut Browser) {
+    let click = "document.querySelector('#clocks th:nth-child(4) button').click()";
+    browser.evaluate(click);
+    let means =
+        "[...document.querySelectorAll('#clocks td:nth-child(4)')].map((td) => parseInt(td.textContent))";
+    let means: Vec<i64> =
+        browser.evaluate(means).as_array().unwrap().iter().map(|mean| mean.as_i64().unwrap()).collect();
+    assert!(means.len() > 1 && means.is_sorted_by(|a, b| a >= b), "{means:?}");
+    browser.evaluate("document.querySelector('#senders th:nth-child(6) button').click()");
+    let places = "[...document.querySelectorAll('#senders td:nth-child(6)')].map((td) => Number(td.textContent.split(':').pop()))";
+    let places: Vec<u64> =
+        browser.evaluate(places).as_array().unwrap().iter().map(|place| place.as_u64().unwrap()).collect();
+    assert!(places.iter().any(|place| *place < 10) && places.is_sorted(), "{places:?}");
 }
 
 /// Sorting, filtering, drill-down.
@@ -263,6 +301,9 @@ fn works(browser: &mut Browser) {
         browser.evaluate(rejected).as_array().unwrap().iter().map(|count| count.as_u64().unwrap()).collect();
     assert!(counts.is_sorted_by(|a, b| a >= b), "{counts:?}");
 
+    if browser.evaluate("Boolean(document.querySelector('#clocks'))") == true {
+        sorts_by_value(browser);
+    }
     let wanted = rising.last().unwrap();
     let filter = format!(
         "(() => {{ const i = document.querySelector('#senders input'); i.value = {}; i.dispatchEvent(new Event('input')); }})()",

@@ -9,6 +9,7 @@
 
 mod audit;
 mod audit_ends;
+mod audit_shown;
 mod audit_topic;
 mod bench_kafka;
 mod blocked;

@@ -8,9 +8,10 @@
     if (text) { element.textContent = text; }
     return element;
   }
-  function value(row, column) {
+  function value(row, column, numbers) {
     var cell = row.cells[column];
-    return cell.dataset.v === undefined ? cell.textContent.toLowerCase() : Number(cell.dataset.v);
+    if (numbers) { return Number(cell.dataset.v); }
+    return cell.dataset.v === undefined ? cell.textContent.toLowerCase() : cell.dataset.v;
   }
   function sortable(table, refresh) {
     var heads = Array.prototype.slice.call(table.tHead.rows[0].cells);
@@ -27,7 +28,7 @@
         head.setAttribute("aria-sort", down ? "descending" : "ascending");
         var rows = Array.prototype.slice.call(table.tBodies[0].rows);
         rows.sort(function (a, b) {
-          var one = value(a, column), other = value(b, column);
+          var one = value(a, column, numbers), other = value(b, column, numbers);
           var order = one < other ? -1 : one > other ? 1 : 0;
           return down ? -order : order;
         });

@@ -3,7 +3,7 @@
 use super::super::examples::Example;
 use super::super::findings::grouped;
 use super::super::report::{ReasonRow, Report, Table};
-use super::super::text::bytes;
+use super::super::text::{bytes, hour_name};
 use super::{esc, one_example};
 
 /// LIMIT: rows of one table in the file; `report.json` has more.
@@ -12,12 +12,17 @@ const ROWS_MAX: usize = 500;
 /// A cell: text, or a number that is sorted by its value.
 enum Cell {
     Text(String),
+    /// A text that is sorted by another one.
+    Keyed(String, String),
     Number(u64),
+    /// A number of seconds, ahead or behind.
+    Seconds(i64),
     /// A number with a bar of its share of a largest one.
     Bar(u64, u64),
     Percent(f64),
     Bytes(u64),
-    /// A place, which a narrow page leaves out.
+    /// A text, or a place, which a narrow page leaves out.
+    Minor(String),
     Place(String),
     Examples(Vec<Example>),
 }
@@ -40,6 +45,7 @@ pub(super) fn all(out: &mut String, report: &Report) {
     keyed(out, "pairs", "Sender and receiver", &["sender", "receiver"], &report.pairs);
     keyed(out, "subjects", "Type, intent or action", &["type or intent"], &report.subjects);
     keyed(out, "tenants", "Tenant or workspace", &["tenant or workspace"], &report.tenants);
+    hours(out, report);
     rejects(
         out,
         "sender-reasons",
@@ -81,6 +87,47 @@ fn formats(out: &mut String, report: &Report) {
     );
 }
 
+/// The busiest hours, in the order of time.
+fn hours(out: &mut String, report: &Report) {
+    let all = &report.hours.rows;
+    let most = all.iter().map(|row| row.records).max().unwrap_or(1);
+    let mut busiest: Vec<_> = all.iter().collect();
+    busiest.sort_by_key(|row| std::cmp::Reverse(row.records));
+    busiest.truncate(ROWS_MAX);
+    busiest.sort_by(|a, b| a.hour.cmp(&b.hour));
+    let rows = busiest.iter().map(|row| {
+        let share = row.rejected as f64 / row.records.max(1) as f64;
+        let cells = [Cell::Bar(row.records, most), Cell::Number(row.rejected), Cell::Percent(share)];
+        std::iter::once(Cell::Text(hour_name(&row.hour))).chain(cells).collect()
+    });
+    let mut note = "Hours without records are left out.".to_owned();
+    if all.len() > ROWS_MAX {
+        note.push_str(&format!(" The {ROWS_MAX} busiest of {}.", grouped(all.len() as u64)));
+    }
+    if report.hours.others > 0 {
+        note.push_str(&format!(" {} records lie in other hours.", grouped(report.hours.others)));
+    }
+    let columns = &["hour (UTC)", "records", "rejected", "share"];
+    table(out, &Shown { id: "hours", title: "Hour of sending", note, columns, rows: rows.collect() });
+}
+
+/// A place that every page shows.
+fn place(text: &str) -> Cell {
+    Cell::Keyed(text.to_owned(), place_in_order(text))
+}
+
+/// What a place is sorted by: its file or partition, then its number.
+fn place_in_order(place: &str) -> String {
+    let digits = place.bytes().rev().take_while(u8::is_ascii_digit).count();
+    let (name, number) = place.split_at_checked(place.len() - digits).unwrap_or((place, ""));
+    format!("{}{number:0>20}", name.to_lowercase())
+}
+
+/// A number as a text that sorts like it.
+fn in_order(number: i64) -> String {
+    format!("{:020}", i128::from(number) - i128::from(i64::MIN))
+}
+
 /// A format, or that there is none.
 fn named(format: &str) -> &str {
     if format == "-" { "not known" } else { format }
@@ -96,7 +143,7 @@ fn reasons(out: &mut String, id: &str, title: &str, rows: &[ReasonRow]) {
             Cell::Text(row.text.clone()),
             Cell::Bar(row.count, most),
             Cell::Percent(row.share),
-            Cell::Place(formats.join(", ")),
+            Cell::Minor(formats.join(", ")),
             Cell::Examples(row.examples.clone()),
         ]
     });
@@ -163,8 +210,8 @@ fn repeats(out: &mut String, report: &Report) {
         vec![
             Cell::Text(row.reason.clone()),
             Cell::Text(row.sender.clone().unwrap_or_default()),
-            Cell::Text(row.first.clone().unwrap_or_else(|| "before this audit".to_owned())),
-            Cell::Text(row.again.clone()),
+            place(row.first.as_deref().unwrap_or("before this audit")),
+            place(&row.again),
         ]
     });
     let note =
@@ -173,12 +220,7 @@ fn repeats(out: &mut String, report: &Report) {
     let title = "Repetitions, with both places";
     table(out, &Shown { id: "repeats", title, note, columns, rows: rows.collect() });
     let rows = repeats.largest.iter().map(|row| {
-        vec![
-            Cell::Number(row.repeats),
-            Cell::Number(row.records),
-            Cell::Text(row.from.clone()),
-            Cell::Text(row.to.clone()),
-        ]
+        vec![Cell::Number(row.repeats), Cell::Number(row.records), place(&row.from), place(&row.to)]
     });
     let columns = &["repetitions", "among records", "from", "to"];
     let note =
@@ -191,8 +233,8 @@ fn clocks(out: &mut String, report: &Report) {
         vec![
             Cell::Text(row.sender.clone()),
             Cell::Number(row.samples),
-            Cell::Text(row.typical.clone()),
-            Cell::Text(format!("{} s", row.mean_s)),
+            Cell::Keyed(row.typical.clone(), in_order(row.mean_s)),
+            Cell::Seconds(row.mean_s),
         ]
     });
     let columns = &["sender", "records", "typically", "mean"];
@@ -253,7 +295,7 @@ fn inputs(out: &mut String, report: &Report) {
             Cell::Number(input.records),
             Cell::Number(input.rejected),
             Cell::Bytes(input.bytes),
-            Cell::Text(format!("{}–{}", input.first, input.last)),
+            Cell::Keyed(format!("{}–{}", input.first, input.last), in_order(input.first.cast_signed())),
             Cell::Text(input.sha256.clone().unwrap_or_else(|| input.error.clone().unwrap_or_default())),
             Cell::Text(input.chain.clone()),
         ]
@@ -295,10 +337,10 @@ fn table(out: &mut String, shown: &Shown<'_>) {
 
 fn class_of(cell: &Cell) -> &'static str {
     match cell {
-        Cell::Text(_) => "",
-        Cell::Number(_) | Cell::Bar(..) | Cell::Percent(_) => " class=\"n\"",
+        Cell::Text(_) | Cell::Keyed(..) => "",
+        Cell::Number(_) | Cell::Seconds(_) | Cell::Bar(..) | Cell::Percent(_) => " class=\"n\"",
         Cell::Bytes(_) => " class=\"n wide\"",
-        Cell::Place(_) => " class=\"opt\"",
+        Cell::Minor(_) | Cell::Place(_) => " class=\"opt\"",
         Cell::Examples(_) => " class=\"x\"",
     }
 }
@@ -306,7 +348,17 @@ fn class_of(cell: &Cell) -> &'static str {
 fn one_cell(out: &mut String, cell: &Cell) {
     let class = class_of(cell);
     match cell {
-        Cell::Text(text) | Cell::Place(text) => out.push_str(&format!("<td{class}>{}</td>", esc(text))),
+        Cell::Text(text) | Cell::Minor(text) => out.push_str(&format!("<td{class}>{}</td>", esc(text))),
+        Cell::Keyed(text, by) => {
+            out.push_str(&format!("<td{class} data-v=\"{}\">{}</td>", esc(by), esc(text)));
+        }
+        Cell::Place(text) => {
+            let by = place_in_order(text);
+            out.push_str(&format!("<td{class} data-v=\"{}\">{}</td>", esc(&by), esc(text)));
+        }
+        Cell::Seconds(count) => {
+            out.push_str(&format!("<td{class} data-v=\"{count}\">{count}\u{a0}s</td>"));
+        }
         Cell::Number(count) => {
             out.push_str(&format!("<td{class} data-v=\"{count}\">{}</td>", grouped(*count)));
         }
@@ -336,5 +388,26 @@ fn one_cell(out: &mut String, cell: &Cell) {
             }
             out.push_str("</td>");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_and_numbers_sort_by_what_they_mean() {
+        let places = [
+            "",
+            "a.ndjson:9",
+            "a.ndjson:100",
+            "a.ndjson:1078",
+            "B:1",
+            "topic/0/5",
+            "topic/0/10",
+            "topic/1/2",
+        ];
+        assert!(places.map(place_in_order).is_sorted(), "{:?}", places.map(place_in_order));
+        assert!([i64::MIN, -400, -9, 0, 9, 39, 197, i64::MAX].map(in_order).is_sorted());
     }
 }

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use crate::credentials::digest::{hex, sha256};
 use crate::formats::Compiled;
-use crate::formats::hidden::{HIDDEN, hides, looks_secret};
+use crate::formats::hidden::{HIDDEN, hides, is_named_value, looks_secret, names_its_value};
 use crate::judge::Rules;
 use crate::verdict::{Reason, Step, Verdict};
 
@@ -75,6 +75,7 @@ impl Scan<'_> {
 
     fn members(&mut self) {
         self.at += 1;
+        let (mut names_secret, mut named) = (false, None);
         loop {
             self.blanks();
             if self.peek() != Some(b'"') {
@@ -86,10 +87,23 @@ impl Scan<'_> {
             self.blanks();
             // The colon.
             self.at += 1;
+            self.blanks();
+            let from = self.at;
             self.within(&name.replace('~', "~0").replace('/', "~1"), &name);
+            if is_named_value(&name) {
+                named = Some(from..self.at);
+            } else if self.text.get(from) == Some(&b'"') {
+                names_secret |= names_its_value(&name, &self.unescaped(from..self.at));
+            }
             if !self.has_next() {
                 break;
             }
+        }
+        if let Some(value) = named.filter(|_| names_secret) {
+            // What was found within it goes with it.
+            self.found.retain(|found| found.end <= value.start || found.start >= value.end);
+            let place = self.found.partition_point(|found| found.start < value.start);
+            self.found.insert(place, value);
         }
         // The closing brace.
         self.at += 1;
@@ -206,6 +220,14 @@ mod tests {
                        \"n\": 1.50,\"list\":[1 , {\"pass\\u0077ord\" : [1,{\"x\":\"]}\"}] },\"Bearer x\", \"b\"]} ";
         let expected = "{ \"envelope\" : {\"security\":{ \"auth_token\":\"(hidden)\", \"tenant_id\":\"t\"}},\n\
                         \"n\": 1.50,\"list\":[1 , {\"pass\\u0077ord\" : \"(hidden)\" },\"(hidden)\", \"b\"]} ";
+        assert_eq!(redacted(Some("alfred"), Reason::JwtExpired, payload).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn named_values_go_whole() {
+        let payload =
+            r#"{"h":[{"value":{"pin":1},"name":"Authorization","password":2},{"name":"a","value":"b"}]}"#;
+        let expected = r#"{"h":[{"value":"(hidden)","name":"Authorization","password":"(hidden)"},{"name":"a","value":"b"}]}"#;
         assert_eq!(redacted(Some("alfred"), Reason::JwtExpired, payload).as_deref(), Some(expected));
     }
 
