@@ -26,6 +26,7 @@ pub mod shown;
 pub mod sign;
 pub mod sink;
 pub mod skew;
+pub mod spread;
 pub mod summary;
 pub mod table;
 pub mod tally;

@@ -161,7 +161,7 @@ pub struct Totals {
     pub without_effect: u64,
     /// Records whose format is not known.
     pub unknown_format: u64,
-    /// Records without a time of their own.
+    /// Records without a time of their own, or with one outside the years 1 to 9999.
     pub without_time: u64,
 }
 
@@ -316,7 +316,7 @@ pub struct HourRow {
     pub rejected: u64,
 }
 
-/// How values are distributed; within one percent.
+/// How values are distributed: mean and percentiles within one percent, all else exactly.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
     /// The unit.
@@ -343,7 +343,7 @@ pub struct Distribution {
     pub p999: u64,
     /// The largest.
     pub max: u64,
-    /// Counts up to each power of two: (upper end, count).
+    /// Counts of values above the upper end before, up to this one: (0 or a power of two, count).
     pub classes: Vec<(u64, u64)>,
 }
 

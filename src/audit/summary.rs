@@ -1,7 +1,5 @@
 //! From tallies to the report.
 
-use hdrhistogram::Histogram;
-
 use super::drift::Change;
 use super::evidence::digest_of;
 use super::examples::Example;
@@ -12,6 +10,7 @@ use super::report::{
     ROWS_MAX, ReasonRow, RepeatRow, Repeats, Report, RulesUsed, Run, Scope, Sequences, SkewRow, Table,
     TableRow, Totals,
 };
+use super::spread::Spread;
 use super::table;
 use super::tally::{COLUMN, Counts, RejectCounts, SenderCounts, Tallies};
 use crate::clock::Timestamp;
@@ -309,32 +308,20 @@ fn latency(tallies: &Tallies) -> Option<Distribution> {
     Some(distribution(&tallies.latency, "ms", Some(basis), tallies.latency_negative))
 }
 
-fn distribution(histogram: &Histogram<u64>, unit: &str, basis: Option<&str>, negative: u64) -> Distribution {
-    let quantile = |quantile: f64| histogram.value_at_quantile(quantile);
-    let mut classes = Vec::new();
-    let mut from = 0;
-    for power in 0..41 {
-        let to = 1_u64 << power;
-        let count = if from < to { histogram.count_between(from + 1, to) } else { 0 };
-        if count > 0 {
-            classes.push((to, count));
-        }
-        from = to;
-    }
-    let is_empty = histogram.is_empty();
+fn distribution(values: &Spread, unit: &str, basis: Option<&str>, negative: u64) -> Distribution {
     Distribution {
         unit: unit.to_owned(),
         basis: basis.map(ToOwned::to_owned),
-        count: histogram.len(),
+        count: values.count(),
         negative,
-        min: if is_empty { 0 } else { histogram.min() },
-        mean: histogram.mean() as u64,
-        p50: quantile(0.5),
-        p90: quantile(0.9),
-        p99: quantile(0.99),
-        p999: quantile(0.999),
-        max: histogram.max(),
-        classes,
+        min: values.min(),
+        mean: values.mean(),
+        p50: values.quantile(0.5),
+        p90: values.quantile(0.9),
+        p99: values.quantile(0.99),
+        p999: values.quantile(0.999),
+        max: values.max(),
+        classes: values.classes(),
     }
 }
 

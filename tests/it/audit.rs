@@ -101,6 +101,9 @@ fn corpus_is_counted_exactly(records: u64, resident_bytes_max: Option<u64>) {
         repeats.len() > 20 && repeats.iter().all(|row| row["first"].is_string()),
         "both places are known"
     );
+    let classes = report["sizes"]["classes"].as_array().unwrap().iter();
+    assert_eq!(classes.map(|class| class[1].as_u64().unwrap()).sum::<u64>(), records);
+    assert_eq!(report["skew"], json!([]), "all clocks are right");
 }
 
 /// The report of an audit but for what differs from run to run; its memory is held against a limit.
