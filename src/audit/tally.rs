@@ -407,7 +407,14 @@ impl Tallies {
     /// First places: of messages, of work, of requests.
     fn remember(&mut self, facts: &Facts, place: Place, verdict: Verdict) {
         if let Some(identity) = facts.identity.filter(|_| verdict.is_accept() || facts.burns) {
-            self.places.insert(identity, place);
+            let repeats =
+                |reason| matches!(reason, Reason::Duplicate | Reason::IdConflict | Reason::WindowFull);
+            if verdict.reason.or(verdict.warned).is_some_and(repeats) {
+                self.places.insert(identity, place);
+            } else {
+                // The window did not know it, or no longer: what repeats it from now on repeats this record.
+                self.places.renew(identity, place);
+            }
         }
         if !verdict.is_accept() {
             return;

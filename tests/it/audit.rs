@@ -549,6 +549,27 @@ fn an_audit_that_went_on_is_verified_from_where_it_began() {
     assert!(before == fs::read(path("began")).unwrap(), "whoever verifies changes nothing");
 }
 
+/// The window has forgotten an id: what repeats it from then on repeats the record that used it again.
+#[test]
+fn a_repetition_is_shown_with_the_place_that_it_repeats() {
+    let dir = TempDir::new("audit-expired");
+    let at = |number: u64, a: u64, time: &str| {
+        let mut value = alfred(number, "TASK_REQUEST", number, "a", "b");
+        value["envelope"]["metadata"]["timestamp"] = time.into();
+        value["message"]["payload"]["a"] = a.into();
+        value
+    };
+    let again = at(1, 2, "2026-03-23T12:00:00Z");
+    let lines = [at(1, 1, "2026-03-03T12:00:00Z"), at(2, 1, "2026-03-23T11:00:00Z"), again.clone(), again];
+    let input = dir.write("in.ndjson", ndjson(&lines));
+    let report = report(&[input.to_str().unwrap(), "--clock", "record"]);
+    let name = input.to_str().unwrap();
+    let rows = report["repeats"]["rows"].as_array().unwrap();
+    let places: Vec<_> = rows.iter().map(|row| (&row["first"], &row["again"])).collect();
+    assert_eq!(places, [(&json!(format!("{name}:3")), &json!(format!("{name}:4")))]);
+    assert_eq!(report["reasons"][0]["examples"][0]["first_place"], format!("{name}:3"));
+}
+
 /// Before anything is read: what cannot end well.
 #[test]
 fn what_cannot_end_well_is_said_at_once() {
