@@ -321,8 +321,8 @@ pub fn limit_notes(report: &Report) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(one_in) = report.scope.sample_one_in {
         notes.push(format!(
-            "One record of {} was looked at: counts are those of the sample, and repetitions and sequences are found \
-             only where both ends are in it.",
+            "One record of {} was looked at: counts are those of the sample, repetitions are found only where both \
+             records are in it, and sequences are not looked at.",
             grouped(one_in)
         ));
     }

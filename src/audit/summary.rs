@@ -52,6 +52,9 @@ pub fn report(tallies: &mut Tallies, state: &State, context: Context) -> Report 
     let inputs = with_stretches(inputs(tallies, &context.files), &context.stretches);
     let repeats = repeats(tallies);
     let tallies = &*tallies;
+    // A sample's gaps say nothing; nor does what an earlier audit left open, if most answers are not looked at.
+    let sequences =
+        if context.scope.sample_one_in.is_none() { sequences(tallies, state) } else { Sequences::default() };
     let mut report = Report {
         report: REPORT_NAME.to_owned(),
         version: REPORT_VERSION,
@@ -77,7 +80,7 @@ pub fn report(tallies: &mut Tallies, state: &State, context: Context) -> Report 
         latency: latency(tallies),
         repeats,
         skew: skew(tallies),
-        sequences: sequences(tallies, state),
+        sequences,
         drift: tallies.shapes.changes().iter().take(DRIFT_MAX).map(|change| drift(tallies, change)).collect(),
         limits: limits(tallies, state),
         run: context.run,

@@ -124,7 +124,7 @@ pub(super) fn audit(
 ) -> Result<(Report, ReadFailures), Failure> {
     let stop = Signals::catch()?.stop_within(config.pipeline.stop_deadline_ms);
     let continued = args.state.as_deref().is_some_and(Path::exists);
-    let state = memory::open(args.state.as_deref(), audit::settings(config), true)?;
+    let state = memory::open(args.state.as_deref(), audit::settings(config, task.sample_one_in), true)?;
     let (failures, done, count) = (ReadFailures::default(), FilesDone::default(), BytesRead::default());
     let mut config = audit::in_bulk(config.clone());
     if task.as_of.is_none() {

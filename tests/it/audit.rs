@@ -140,6 +140,40 @@ fn counts_are_exact_and_nothing_depends_on_the_number_of_workers() {
     corpus_is_counted_exactly(8_000, None);
 }
 
+/// Most records of a sample lack what came before them, which is nobody's fault.
+#[test]
+fn a_sample_rejects_nothing_that_the_whole_accepts() {
+    let dir = TempDir::new("audit-sample");
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let made = tollgate()
+        .args(["generate", "--records", "4000", "--mix", "configs/mixes/everything.toml"])
+        .args(["--out", &path("in.ndjson"), "--kit", &path("kit")])
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let (input, config, out) = (path("in.ndjson"), path("kit/tollgate.toml"), path("report"));
+    let judged = [&input, "--config", &config, "--as-of", "2026-03-03T12:00:00Z"].map(|text| text as &str);
+    let whole = report(&judged);
+    let sample = report(&[&judged[..], &["--sample", "4", "--out", &out]].concat());
+    let rejected: BTreeMap<_, _> = whole["reasons"].as_array().unwrap().iter().map(count_of).collect();
+    for (reason, count) in sample["reasons"].as_array().unwrap().iter().map(count_of) {
+        assert!(rejected.get(reason).is_some_and(|all| count <= *all), "{reason}: {count}, {rejected:?}");
+    }
+    assert!(
+        sample["sequences"].as_object().unwrap().values().all(|value| *value == 0 || *value == json!([]))
+    );
+    assert!(whole["sequences"]["requests"].as_u64().unwrap() > 0);
+    let said_of_sequences = ["broken-parents", "responses-without-request", "work-never-closed"];
+    assert!(said_of_sequences.iter().all(|kind| findings(&sample, kind).is_empty()));
+    assert!(sample["limits"]["notes"][0].as_str().unwrap().contains("sequences are not looked at"));
+    let (code, text) = said(&["--config", &config, "--verify", &format!("{out}/report.json")]);
+    assert_eq!(code, Some(0), "{text}");
+}
+
+fn count_of(row: &Value) -> (&str, u64) {
+    (row["reason"].as_str().unwrap(), row["count"].as_u64().unwrap())
+}
+
 /// `cargo test --release --test it five_million -- --ignored --nocapture`: some minutes and 12 GB of disk.
 #[test]
 #[ignore = "takes minutes, and wants a release build"]
