@@ -211,8 +211,6 @@ fn clocks(report: &Report, findings: &mut Vec<Finding>) {
 
 fn sequences(report: &Report, findings: &mut Vec<Finding>) {
     let sequences = &report.sequences;
-    let open = sequences.work_opened.saturating_sub(sequences.work_closed);
-    let unanswered = sequences.requests.saturating_sub(sequences.answered);
     let kinds = [
         (
             "broken-parents",
@@ -241,7 +239,7 @@ fn sequences(report: &Report, findings: &mut Vec<Finding>) {
         (
             "work-never-closed",
             Severity::Low,
-            open,
+            sequences.work_open,
             &[],
             "pieces of work were opened and never closed",
             "Work that is still under way at the end of the input, or that was forgotten.",
@@ -249,7 +247,7 @@ fn sequences(report: &Report, findings: &mut Vec<Finding>) {
         (
             "requests-without-response",
             Severity::Low,
-            unanswered,
+            sequences.requests_unanswered,
             &[],
             "requests were never answered",
             "Agents that are down, or answers that were lost.",

@@ -425,7 +425,13 @@ pub struct Sequences {
     pub requests: u64,
     /// Of them answered.
     pub answered: u64,
-    /// Where work was opened that never closed.
+    /// Work that never closed, also what an earlier audit opened.
+    #[serde(default)]
+    pub work_open: u64,
+    /// Requests that nobody answered, also those of an earlier audit.
+    #[serde(default)]
+    pub requests_unanswered: u64,
+    /// Where work was opened that never closed; of an earlier audit and beyond a limit that is not known.
     pub open_work: Vec<String>,
     /// Where requests stand that nobody answered.
     pub unanswered: Vec<String>,

@@ -418,6 +418,8 @@ fn sequences(tallies: &Tallies, state: &State) -> Sequences {
         work_closed: progress.work_closed,
         requests: progress.requests,
         answered: progress.answered,
+        work_open: progress.work_open,
+        requests_unanswered: progress.unanswered,
         open_work: places(
             Kind::AghWork,
             |entry| matches!(entry, Entry::AghWork(work) if !work.state.is_terminal()),

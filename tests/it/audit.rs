@@ -583,6 +583,42 @@ fn an_audit_that_went_on_is_verified_from_where_it_began() {
     assert!(before == fs::read(path("began")).unwrap(), "whoever verifies changes nothing");
 }
 
+/// Answers to requests of an earlier audit hide none of this one's.
+#[test]
+fn what_an_earlier_audit_left_open_is_counted() {
+    let dir = TempDir::new("audit-open");
+    let request = |number: u64| alfred(number, "TASK_REQUEST", number, "asker", "server");
+    let answer = |number: u64| alfred(100 + number, "TASK_RESPONSE", number, "server", "asker");
+    let work = |number: u64, more: &Value| {
+        let mut value = agh(&format!("w{number}-{}", more["kind"]), "a", "b", 1_775_600_000, more);
+        value["work_id"] = format!("work_{number}").into();
+        value
+    };
+    let done = json!({"kind": "trace", "body": {"state": "completed"}, "from": "b", "to": "a"});
+    let first: Vec<Value> = (0..5).flat_map(|number| [request(number), work(number, &json!({}))]).collect();
+    let second: Vec<Value> = (0..3)
+        .flat_map(|number| [answer(number), work(number, &done)])
+        .chain((10..14).flat_map(|number| [request(number), work(number, &json!({}))]))
+        .collect();
+    let state = dir.path().join("state");
+    let audited = |name: &str, lines: &[Value]| {
+        let input = dir.write(name, ndjson(lines));
+        report(&[input.to_str().unwrap(), "--clock", "record", "--state", state.to_str().unwrap()])
+    };
+    let sequences = |report: &Value| {
+        ["requests", "answered", "requests_unanswered", "work_opened", "work_closed", "work_open"]
+            .map(|name| report["sequences"][name].as_u64().unwrap())
+    };
+    assert_eq!(sequences(&audited("first.ndjson", &first)), [5, 0, 5, 5, 0, 5]);
+    let report = audited("second.ndjson", &second);
+    assert_eq!(sequences(&report), [4, 3, 6, 4, 3, 6]);
+    for kind in ["requests-without-response", "work-never-closed"] {
+        assert_eq!(findings(&report, kind)[0]["count"], 6, "{kind}");
+    }
+    let notes = report["limits"]["notes"].to_string();
+    assert!(notes.contains("Of 6 requests without response 4 are listed"), "{notes}");
+}
+
 /// The window has forgotten an id: what repeats it from then on repeats the record that used it again.
 #[test]
 fn a_repetition_is_shown_with_the_place_that_it_repeats() {

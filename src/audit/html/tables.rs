@@ -210,15 +210,18 @@ fn clocks(out: &mut String, report: &Report) {
 
 fn sequences(out: &mut String, report: &Report) {
     let sequences = &report.sequences;
-    let open = sequences.work_opened.saturating_sub(sequences.work_closed);
-    let unanswered = sequences.requests.saturating_sub(sequences.answered);
-    let of = |all: u64, places: &[String]| format!("of {}; {}", grouped(all), places.join(", "));
+    let (open, unanswered) = (sequences.work_open, sequences.requests_unanswered);
+    let of = |count: u64, all: u64, places: &[String]| {
+        let others = count.saturating_sub(places.len() as u64);
+        let more = if others > 0 { format!(" and {} elsewhere", grouped(others)) } else { String::new() };
+        format!("of {} in this audit; {}{more}", grouped(all), places.join(", "))
+    };
     let rows = [
         ("parents that are not known", sequences.broken_parents, String::new()),
         ("beyond the limit of cycles or rounds", sequences.over_the_limit, String::new()),
         ("responses without request", sequences.responses_without_request, String::new()),
-        ("work that never closed", open, of(sequences.work_opened, &sequences.open_work)),
-        ("requests without response", unanswered, of(sequences.requests, &sequences.unanswered)),
+        ("work that never closed", open, of(open, sequences.work_opened, &sequences.open_work)),
+        ("requests without response", unanswered, of(unanswered, sequences.requests, &sequences.unanswered)),
     ];
     let rows = rows.into_iter().filter(|(_, count, _)| *count > 0);
     let rows = rows
