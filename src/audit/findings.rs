@@ -175,18 +175,23 @@ fn agents(report: &Report, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Senders most of whose records are rejected, as far as the table lists them.
+/// Senders most of whose records are rejected, as far as the table lists them. Where a row has an error, it has at most
+/// so many records, and at least so many of them are rejected.
 pub(super) fn failing_senders(report: &Report) -> impl Iterator<Item = &TableRow> {
     const RECORDS_MIN: u64 = 20;
     let rows = report.senders.rows.iter();
-    rows.filter(|row| row.records >= RECORDS_MIN && row.error == 0 && row.rejected * 2 > row.records)
+    rows.filter(|row| row.records >= RECORDS_MIN && row.rejected * 2 > row.records)
 }
 
 fn senders(report: &Report, findings: &mut Vec<Finding>) {
     for row in failing_senders(report).take(PER_KIND_MAX) {
         let Some(sender) = row.key.first() else { continue };
-        let title =
-            format!("{} of {} records of {sender} are rejected", grouped(row.rejected), grouped(row.records));
+        let (least, most) = if row.error > 0 { ("at least ", "at most ") } else { ("", "") };
+        let title = format!(
+            "{least}{} of {most}{} records of {sender} are rejected",
+            grouped(row.rejected),
+            grouped(row.records)
+        );
         let advice = "One broken sender; the table of senders and reasons says what it does wrong.";
         let mut finding = finding(report, "failing-sender", Severity::Medium, row.rejected, title, advice);
         finding.subject = Some(sender.clone());
@@ -339,8 +344,19 @@ pub fn limit_notes(report: &Report) -> Vec<String> {
              times.",
             grouped(table.keys),
             grouped(table.error_max),
-            grouped(table.error_max)
+            grouped(table.unlisted_max(table.rows.len()))
         ));
+    }
+    let (repeats, sequences) = (&report.repeats, &report.sequences);
+    let lists = [
+        (repeats.duplicates + repeats.conflicts, repeats.rows.len(), "repetitions"),
+        (sequences.work_open, sequences.open_work.len(), "pieces of work that never closed"),
+        (sequences.requests_unanswered, sequences.unanswered.len(), "requests without response"),
+    ];
+    for (count, listed, what) in lists {
+        if count > listed as u64 {
+            notes.push(format!("Of {} {what} {} are listed.", grouped(count), grouped(listed as u64)));
+        }
     }
     let limits = &report.limits;
     let counts = [

@@ -258,12 +258,23 @@ pub struct Table {
     pub keys: u64,
     /// Whether every key is known and every count exact.
     pub exact: bool,
-    /// How often a key that is not known occurred, at most; no count is further off than that.
+    /// How often a key that is not known occurred, at most; no count is further off than that. A known one that has no
+    /// row here occurred at most as often as the last one that has.
     pub error_max: u64,
     /// The most frequent keys.
     pub rows: Vec<TableRow>,
     /// Records of all other keys, at most.
     pub others: u64,
+}
+
+impl Table {
+    /// How often a key occurred, at most, that is not among so many rows.
+    #[must_use]
+    pub fn unlisted_max(&self, rows: usize) -> u64 {
+        let last = rows.min(self.rows.len()).checked_sub(1).and_then(|at| self.rows.get(at));
+        let is_cut = self.keys > rows.min(self.rows.len()) as u64;
+        last.filter(|_| is_cut).map_or(0, |row| row.records).max(self.error_max)
+    }
 }
 
 /// One key of a table.
@@ -273,14 +284,14 @@ pub struct TableRow {
     pub key: Vec<String>,
     /// Records, at most.
     pub records: u64,
-    /// By how much that can be too high.
+    /// By how much that can be too high. If it can, all else that is told of the key is told since it has its row.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub error: u64,
-    /// Of them rejected.
+    /// Of them rejected; with an error, at least.
     pub rejected: u64,
-    /// Payload bytes.
+    /// Payload bytes; with an error, at least.
     pub bytes: u64,
-    /// The first place.
+    /// The first place; with an error, the first that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<String>,
     /// The last place.
@@ -480,4 +491,29 @@ pub struct Run {
     pub seconds: f64,
     /// Worker threads.
     pub workers: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_row_occurred_at_most_as_often_as_the_last_row() {
+        let row = |records| TableRow {
+            key: Vec::new(),
+            records,
+            error: 0,
+            rejected: 0,
+            bytes: 0,
+            first: None,
+            last: None,
+            examples: Vec::new(),
+        };
+        let rows = [9, 7, 5].map(row).to_vec();
+        let table = Table { keys: 3, exact: true, rows, ..Table::default() };
+        assert_eq!([2, 3, 500].map(|rows| table.unlisted_max(rows)), [7, 0, 0]);
+        let table = Table { keys: 4, error_max: 6, exact: false, ..table };
+        assert_eq!([2, 3, 500].map(|rows| table.unlisted_max(rows)), [7, 6, 6]);
+        assert_eq!(Table::default().unlisted_max(1), 0);
+    }
 }

@@ -147,7 +147,7 @@ impl Page {
                 grouped(*count)
             ));
         }
-        self.more(rows.len());
+        self.more(rows.len() as u64, "");
     }
 
     fn table(&mut self, title: &str, table: &Table) {
@@ -170,12 +170,13 @@ impl Page {
                 grouped(row.rejected)
             ));
         }
-        self.more(table.rows.len());
+        self.more(table.keys, if table.exact { "" } else { "more than " });
     }
 
-    fn more(&mut self, rows: usize) {
-        if rows > ROWS {
-            self.line(&format!("  … {} more", grouped((rows - ROWS) as u64)));
+    fn more(&mut self, rows: u64, than: &str) {
+        let more = rows.saturating_sub(ROWS as u64);
+        if more > 0 {
+            self.line(&format!("  … {than}{} more", grouped(more)));
         }
     }
 

@@ -358,10 +358,16 @@ fn many_senders_keep_the_heavy_ones() {
     }
     let copies = text.clone();
     let input = dir.write("in.ndjson", text);
-    let again = dir.write(
-        "again.ndjson",
-        String::from_utf8(copies).unwrap().replace("peer-", "other-").replace("\"id\":\"", "\"id\":\"b"),
-    );
+    let mut more =
+        String::from_utf8(copies).unwrap().replace("peer-", "other-").replace("\"id\":\"", "\"id\":\"b");
+    // Somebody who comes when the table is full, and of whom nothing holds.
+    for number in 0..40 {
+        more += &format!(
+            "{}\n",
+            agh(&format!("l{number}"), "late", "b", 1_775_600_000, &json!({ "kind": "nonsense" }))
+        );
+    }
+    let again = dir.write("again.ndjson", more);
     let report = report(&[input.to_str().unwrap(), again.to_str().unwrap(), "--clock", "record"]);
     let senders = &report["senders"];
     assert_eq!(senders["exact"], false);
@@ -370,6 +376,9 @@ fn many_senders_keep_the_heavy_ones() {
     let error = senders["error_max"].as_u64().unwrap();
     assert!((1..=3).contains(&error), "{error}");
     assert!(report["limits"]["notes"][0].as_str().unwrap().contains("senders"));
+    let failing = findings(&report, "failing-sender")[0];
+    assert_eq!((&failing["subject"], &failing["count"]), (&json!("late"), &json!(40)));
+    assert!(failing["title"].as_str().unwrap().starts_with("at least 40 of at most 4"), "{failing}");
     assert!(senders["rows"].as_array().unwrap().len() <= 1000);
 }
 
@@ -617,6 +626,31 @@ fn what_an_earlier_audit_left_open_is_counted() {
     }
     let notes = report["limits"]["notes"].to_string();
     assert!(notes.contains("Of 6 requests without response 4 are listed"), "{notes}");
+}
+
+/// Lists that are cut say so, and what is not listed is counted.
+#[test]
+fn what_is_cut_says_by_how_much() {
+    let dir = TempDir::new("audit-cut");
+    let mut lines: Vec<Value> = (0..1500)
+        .map(|number| agh(&format!("m{number}"), &format!("peer-{number}"), "b", 1_775_600_000, &json!({})))
+        .collect();
+    lines.extend_from_within(..1200);
+    lines.extend((0..60).map(|number| alfred(number, "TASK_REQUEST", number, "peer-0", "server")));
+    let input = dir.write("in.ndjson", ndjson(&lines));
+    let out = dir.path().join("report");
+    let (code, text) = said(&[input.to_str().unwrap(), "--clock", "record", "--out", out.to_str().unwrap()]);
+    assert!(code == Some(0) && text.contains("… 1\u{a0}490 more"), "{text}");
+    for note in
+        ["Of 1\u{a0}200 repetitions 1\u{a0}000 are listed", "Of 60 requests without response 50 are listed"]
+    {
+        assert!(text.replace("\n      ", " ").contains(note), "{text}");
+    }
+    let html = fs::read_to_string(out.join("report.html")).unwrap();
+    // 2,760 records, of which the first 500 rows have 62 and 499 times 2.
+    for note in ["1\u{a0}700 records have other keys", "The first 500 are listed", " and 10 elsewhere"] {
+        assert!(html.contains(note), "{note}");
+    }
 }
 
 /// The window has forgotten an id: what repeats it from then on repeats the record that used it again.

@@ -16,6 +16,8 @@ enum Cell {
     /// A number with a bar of its share of a largest one.
     Bar(u64, u64),
     Percent(f64),
+    /// A percentage that may be higher.
+    AtLeast(f64),
     Bytes(u64),
     /// A place, which a narrow page leaves out.
     Place(String),
@@ -113,11 +115,12 @@ fn note_of(table: &Table) -> String {
             "More than {} keys: counts are at most {} too high, and a key that is not listed occurred at most {} times.",
             grouped(table.keys),
             grouped(table.error_max),
-            grouped(table.error_max)
+            grouped(table.unlisted_max(ROWS_MAX))
         ),
     };
-    if table.others > 0 {
-        note.push_str(&format!(" {} records have other keys.", grouped(table.others)));
+    let others = table.others + table.rows.iter().skip(ROWS_MAX).map(|row| row.records).sum::<u64>();
+    if others > 0 {
+        note.push_str(&format!(" {} records have other keys.", grouped(others)));
     }
     note
 }
@@ -130,7 +133,7 @@ fn keyed(out: &mut String, id: &str, title: &str, keys: &[&str], shown: &Table) 
         cells.extend([
             Cell::Bar(row.records, most),
             Cell::Number(row.rejected),
-            Cell::Percent(share),
+            if row.error > 0 { Cell::AtLeast(share) } else { Cell::Percent(share) },
             Cell::Bytes(row.bytes),
             Cell::Place(row.first.clone().unwrap_or_default()),
             Cell::Place(row.last.clone().unwrap_or_default()),
@@ -167,8 +170,12 @@ fn repeats(out: &mut String, report: &Report) {
             Cell::Text(row.again.clone()),
         ]
     });
-    let note =
+    let mut note =
         format!("{} duplicates, {} conflicts.", grouped(repeats.duplicates), grouped(repeats.conflicts));
+    let listed = repeats.rows.len().min(ROWS_MAX) as u64;
+    if repeats.duplicates + repeats.conflicts > listed {
+        note.push_str(&format!(" The first {} are listed.", grouped(listed)));
+    }
     let columns = &["reason", "sender", "first", "again"];
     let title = "Repetitions, with both places";
     table(out, &Shown { id: "repeats", title, note, columns, rows: rows.collect() });
@@ -299,7 +306,7 @@ fn table(out: &mut String, shown: &Shown<'_>) {
 fn class_of(cell: &Cell) -> &'static str {
     match cell {
         Cell::Text(_) => "",
-        Cell::Number(_) | Cell::Bar(..) | Cell::Percent(_) => " class=\"n\"",
+        Cell::Number(_) | Cell::Bar(..) | Cell::Percent(_) | Cell::AtLeast(_) => " class=\"n\"",
         Cell::Bytes(_) => " class=\"n wide\"",
         Cell::Place(_) => " class=\"opt\"",
         Cell::Examples(_) => " class=\"x\"",
@@ -313,8 +320,9 @@ fn one_cell(out: &mut String, cell: &Cell) {
         Cell::Number(count) => {
             out.push_str(&format!("<td{class} data-v=\"{count}\">{}</td>", grouped(*count)));
         }
-        Cell::Percent(share) => {
-            out.push_str(&format!("<td{class} data-v=\"{share:.6}\">{:.2}\u{a0}%</td>", share * 100.0));
+        Cell::Percent(share) | Cell::AtLeast(share) => {
+            let sign = if matches!(cell, Cell::AtLeast(_)) { "≥\u{a0}" } else { "" };
+            out.push_str(&format!("<td{class} data-v=\"{share:.6}\">{sign}{:.2}\u{a0}%</td>", share * 100.0));
         }
         Cell::Bytes(count) => {
             let text = bytes(*count).replace(' ', "\u{a0}");
