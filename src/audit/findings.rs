@@ -144,17 +144,10 @@ fn signatures(report: &Report, findings: &mut Vec<Finding>) {
         let mut finding = finding(report, "signature-failures", Severity::High, row.records, title, advice);
         finding.subject = Some(sender.clone());
         finding.reason = Some(reason.clone());
-        finding.examples = by_sender(report, sender, reason);
+        finding.examples =
+            if row.examples.is_empty() { at_places(row.first.as_slice()) } else { row.examples.clone() };
         findings.push(finding);
     }
-}
-
-/// The examples that the table of senders and reasons has.
-fn by_sender(report: &Report, sender: &str, reason: &str) -> Vec<Example> {
-    let is_row = |row: &&TableRow| {
-        row.key.first().is_some_and(|key| key == sender) && row.key.get(1).is_some_and(|key| key == reason)
-    };
-    report.sender_reasons.rows.iter().find(is_row).map(|row| row.examples.clone()).unwrap_or_default()
 }
 
 fn agents(report: &Report, findings: &mut Vec<Finding>) {

@@ -151,7 +151,9 @@ pub struct Tallies {
     pub signatures: Table<RejectCounts>,
     /// Agents that no registry knows.
     pub unknown_agents: Table<RejectCounts>,
+    /// Examples that rows of the tables have.
     pub(super) sender_examples: usize,
+    pub(super) signature_examples: usize,
     /// By hour of sending.
     pub hours: HashMap<i64, HourTally, FixedState>,
     /// Records of hours past the limit.
@@ -223,6 +225,7 @@ impl Tallies {
             signatures: Table::new(KEYS_MAX),
             unknown_agents: Table::new(KEYS_MAX),
             sender_examples: 0,
+            signature_examples: 0,
             hours: HashMap::with_hasher(FixedState::with_seed(RandomState::new().hash_one(0_u64))),
             hours_others: 0,
             without_time: 0,

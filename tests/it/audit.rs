@@ -1,6 +1,6 @@
 //! `tollgate audit` as a user sees it: exact counts, findings, every form of the report, evidence.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -104,6 +104,21 @@ fn corpus_is_counted_exactly(records: u64, resident_bytes_max: Option<u64>) {
     let classes = report["sizes"]["classes"].as_array().unwrap().iter();
     assert_eq!(classes.map(|class| class[1].as_u64().unwrap()).sum::<u64>(), records);
     assert_eq!(report["skew"], json!([]), "all clocks are right");
+    signatures_show_themselves(report);
+}
+
+/// Each row has an example of its own, and a token's key stands only where the token fails.
+fn signatures_show_themselves(report: &Value) {
+    let rows = report["signatures"]["rows"].as_array().unwrap();
+    assert!(rows.len() > 3, "{rows:?}");
+    let mut places = BTreeSet::new();
+    for row in rows {
+        let example = &row["examples"][0];
+        assert_eq!((&example["sender"], &example["place"]), (&row["key"][0], &row["first"]), "{row}");
+        assert!(places.insert(example["place"].as_str().unwrap()), "{row} shows another's example");
+        let is_token = example["at"] == "/envelope/security/auth_token";
+        assert!(example["format"] != "alfred" || is_token == (row["key"][1] != "-"), "{row}");
+    }
 }
 
 /// The report of an audit but for what differs from run to run; its memory is held against a limit.
