@@ -122,7 +122,7 @@ pub struct Input {
     pub name: String,
     /// `file` or `partition`.
     pub kind: String,
-    /// Bytes: of the file as it is stored, or of all payloads.
+    /// Bytes: of the file as it is stored, or of all payloads; of an archive that was not read whole, what came out of it.
     pub bytes: u64,
     /// SHA-256: of the file as it is stored, or of the payloads, each behind its length; absent if it was not read whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -91,15 +91,15 @@ pub fn report(tallies: &mut Tallies, state: &State, context: Context) -> Report 
     report
 }
 
-/// Inputs in the order of reading; files without records, too.
+/// Inputs in the order of reading; files without records, too. One that was not read to its end comes last.
 fn inputs(tallies: &Tallies, files: &[FileDone]) -> Vec<Input> {
-    let mut inputs: Vec<Input> = tallies
+    let mut seen: Vec<Option<Input>> = tallies
         .inputs
         .iter()
         .map(|input| {
             let (chain, sha256) = input.chain.finish();
             let (first, last) = input.span.unwrap_or_default();
-            Input {
+            Some(Input {
                 name: input.name.to_string(),
                 kind: if input.is_partition { "partition" } else { "file" }.to_owned(),
                 bytes: input.bytes,
@@ -110,32 +110,32 @@ fn inputs(tallies: &Tallies, files: &[FileDone]) -> Vec<Input> {
                 rejected: input.rejected,
                 chain,
                 error: None,
-            }
+            })
         })
         .collect();
     let empty_chain = super::evidence::Chain::new(false).finish().0;
+    let mut inputs = Vec::with_capacity(seen.len());
     for done in files {
-        let partition = Partition(u64::from(done.file.0));
-        let at = tallies.input_of(partition).unwrap_or_else(|| {
-            inputs.push(Input {
-                name: tallies.file_name(done.file.0).to_owned(),
-                kind: "file".to_owned(),
-                bytes: 0,
-                sha256: None,
-                first: 0,
-                last: 0,
-                records: 0,
-                rejected: 0,
-                chain: empty_chain.clone(),
-                error: None,
-            });
-            inputs.len() - 1
+        let at = tallies.input_of(Partition(u64::from(done.file.0)));
+        let input = at.and_then(|at| seen.get_mut(at)).and_then(Option::take);
+        let mut input = input.unwrap_or_else(|| Input {
+            name: tallies.file_name(done.file.0).to_owned(),
+            kind: "file".to_owned(),
+            bytes: 0,
+            sha256: None,
+            first: 0,
+            last: 0,
+            records: 0,
+            rejected: 0,
+            chain: empty_chain.clone(),
+            error: None,
         });
-        let Some(input) = inputs.get_mut(at) else { continue };
         input.error = done.error.as_ref().map(|error| super::shown::shown(error, 400));
         input.bytes = done.totals.stored.map_or(done.totals.bytes, |stored| stored.bytes);
         input.sha256 = done.totals.stored.map(|stored| hex(&stored.sha256));
+        inputs.push(input);
     }
+    inputs.extend(seen.into_iter().flatten());
     inputs
 }
 

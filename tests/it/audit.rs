@@ -689,6 +689,22 @@ fn a_repetition_is_shown_with_the_place_that_it_repeats() {
     assert_eq!(report["reasons"][0]["examples"][0]["first_place"], format!("{name}:3"));
 }
 
+/// Inputs stand where they were read; times that nobody can write are none.
+#[test]
+fn odd_inputs_and_times_keep_their_place() {
+    let dir = TempDir::new("audit-order");
+    let names = ["a.ndjson", "b.ndjson", "c.ndjson"];
+    let far = |id: &str, ts: i64| agh(id, "a", "b", ts, &json!({}));
+    let texts =
+        [ndjson(&[far("1", 1_000_000_000_000)]), String::new(), ndjson(&[far("2", -1_000_000_000_000)])];
+    let paths: Vec<PathBuf> = names.iter().zip(texts).map(|(name, text)| dir.write(name, text)).collect();
+    let args: Vec<&str> = paths.iter().map(|path| path.to_str().unwrap()).collect();
+    let report = report(&[&args[..], &["--clock", "record"]].concat());
+    let inputs: Vec<_> = report["inputs"].as_array().unwrap().iter().map(|input| &input["name"]).collect();
+    assert_eq!(inputs, args);
+    assert_eq!((&report["hours"]["rows"], &report["totals"]["without_time"]), (&json!([]), &json!(2)));
+}
+
 /// Before anything is read: what cannot end well.
 #[test]
 fn what_cannot_end_well_is_said_at_once() {
