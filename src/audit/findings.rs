@@ -144,17 +144,10 @@ fn signatures(report: &Report, findings: &mut Vec<Finding>) {
         let mut finding = finding(report, "signature-failures", Severity::High, row.records, title, advice);
         finding.subject = Some(sender.clone());
         finding.reason = Some(reason.clone());
-        finding.examples = by_sender(report, sender, reason);
+        finding.examples =
+            if row.examples.is_empty() { at_places(row.first.as_slice()) } else { row.examples.clone() };
         findings.push(finding);
     }
-}
-
-/// The examples that the table of senders and reasons has.
-fn by_sender(report: &Report, sender: &str, reason: &str) -> Vec<Example> {
-    let is_row = |row: &&TableRow| {
-        row.key.first().is_some_and(|key| key == sender) && row.key.get(1).is_some_and(|key| key == reason)
-    };
-    report.sender_reasons.rows.iter().find(is_row).map(|row| row.examples.clone()).unwrap_or_default()
 }
 
 fn agents(report: &Report, findings: &mut Vec<Finding>) {
@@ -175,18 +168,23 @@ fn agents(report: &Report, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Senders most of whose records are rejected, as far as the table lists them.
+/// Senders most of whose records are rejected, as far as the table lists them. Where a row has an error, it has at most
+/// so many records, and at least so many of them are rejected.
 pub(super) fn failing_senders(report: &Report) -> impl Iterator<Item = &TableRow> {
     const RECORDS_MIN: u64 = 20;
     let rows = report.senders.rows.iter();
-    rows.filter(|row| row.records >= RECORDS_MIN && row.error == 0 && row.rejected * 2 > row.records)
+    rows.filter(|row| row.records >= RECORDS_MIN && row.rejected * 2 > row.records)
 }
 
 fn senders(report: &Report, findings: &mut Vec<Finding>) {
     for row in failing_senders(report).take(PER_KIND_MAX) {
         let Some(sender) = row.key.first() else { continue };
-        let title =
-            format!("{} of {} records of {sender} are rejected", grouped(row.rejected), grouped(row.records));
+        let (least, most) = if row.error > 0 { ("at least ", "at most ") } else { ("", "") };
+        let title = format!(
+            "{least}{} of {most}{} records of {sender} are rejected",
+            grouped(row.rejected),
+            grouped(row.records)
+        );
         let advice = "One broken sender; the table of senders and reasons says what it does wrong.";
         let mut finding = finding(report, "failing-sender", Severity::Medium, row.rejected, title, advice);
         finding.subject = Some(sender.clone());
@@ -211,8 +209,6 @@ fn clocks(report: &Report, findings: &mut Vec<Finding>) {
 
 fn sequences(report: &Report, findings: &mut Vec<Finding>) {
     let sequences = &report.sequences;
-    let open = sequences.work_opened.saturating_sub(sequences.work_closed);
-    let unanswered = sequences.requests.saturating_sub(sequences.answered);
     let kinds = [
         (
             "broken-parents",
@@ -241,7 +237,7 @@ fn sequences(report: &Report, findings: &mut Vec<Finding>) {
         (
             "work-never-closed",
             Severity::Low,
-            open,
+            sequences.work_open,
             &[],
             "pieces of work were opened and never closed",
             "Work that is still under way at the end of the input, or that was forgotten.",
@@ -249,7 +245,7 @@ fn sequences(report: &Report, findings: &mut Vec<Finding>) {
         (
             "requests-without-response",
             Severity::Low,
-            unanswered,
+            sequences.requests_unanswered,
             &[],
             "requests were never answered",
             "Agents that are down, or answers that were lost.",
@@ -321,8 +317,8 @@ pub fn limit_notes(report: &Report) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(one_in) = report.scope.sample_one_in {
         notes.push(format!(
-            "One record of {} was looked at: counts are those of the sample, and repetitions and sequences are found \
-             only where both ends are in it.",
+            "One record of {} was looked at: counts are those of the sample, repetitions are found only where both \
+             records are in it, and sequences are not looked at.",
             grouped(one_in)
         ));
     }
@@ -341,8 +337,19 @@ pub fn limit_notes(report: &Report) -> Vec<String> {
              times.",
             grouped(table.keys),
             grouped(table.error_max),
-            grouped(table.error_max)
+            grouped(table.unlisted_max(table.rows.len()))
         ));
+    }
+    let (repeats, sequences) = (&report.repeats, &report.sequences);
+    let lists = [
+        (repeats.duplicates + repeats.conflicts, repeats.rows.len(), "repetitions"),
+        (sequences.work_open, sequences.open_work.len(), "pieces of work that never closed"),
+        (sequences.requests_unanswered, sequences.unanswered.len(), "requests without response"),
+    ];
+    for (count, listed, what) in lists {
+        if count > listed as u64 {
+            notes.push(format!("Of {} {what} {} are listed.", grouped(count), grouped(listed as u64)));
+        }
     }
     let limits = &report.limits;
     let counts = [

@@ -26,6 +26,7 @@ pub mod shown;
 pub mod sign;
 pub mod sink;
 pub mod skew;
+pub mod spread;
 pub mod summary;
 pub mod table;
 pub mod tally;
@@ -63,12 +64,14 @@ pub fn in_bulk(mut config: Config) -> Config {
 }
 
 /// The sequence rules as an audit applies them: those that the profile leaves out are looked at all the same, and what
-/// breaks them is told instead of rejected.
+/// breaks them is told instead of rejected. In a sample most records lack what came before them, so nothing is said about
+/// sequences there; repetitions of what is in it still are.
 #[must_use]
-pub fn settings(config: &Config) -> Settings {
+pub fn settings(config: &Config, sample_one_in: u64) -> Settings {
     let mut settings = Settings::of(config);
+    let told = |mode: Mode| if mode == Mode::Off { Mode::Warn } else { mode };
+    settings.replay = told(settings.replay);
     for mode in [
-        &mut settings.replay,
         &mut settings.olympus_parents,
         &mut settings.olympus_sequence,
         &mut settings.agh_lifecycle,
@@ -76,9 +79,7 @@ pub fn settings(config: &Config) -> Settings {
         &mut settings.bluelabel_retries,
         &mut settings.humaninloop_sequence,
     ] {
-        if *mode == Mode::Off {
-            *mode = Mode::Warn;
-        }
+        *mode = if sample_one_in > 1 { Mode::Off } else { told(*mode) };
     }
     settings
 }
@@ -86,6 +87,26 @@ pub fn settings(config: &Config) -> Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sample_says_nothing_about_sequences() {
+        let mut config = Config::default();
+        config.rules.profile = crate::config::Profile::Strict;
+        let (whole, sample) = (settings(&config, 1), settings(&config, 10));
+        let sequences = |settings: &Settings| {
+            [
+                settings.olympus_parents,
+                settings.olympus_sequence,
+                settings.agh_lifecycle,
+                settings.alfred_correlation,
+                settings.bluelabel_retries,
+                settings.humaninloop_sequence,
+            ]
+        };
+        assert!(sequences(&whole).iter().all(|mode| *mode != Mode::Off));
+        assert_eq!(sequences(&sample), [Mode::Off; 6]);
+        assert_eq!((whole.replay, sample.replay), (Mode::Enforce, Mode::Enforce));
+    }
 
     #[test]
     fn an_audit_reads_much_at_once_and_holds_little() {

@@ -74,11 +74,18 @@ struct Shard {
     used: usize,
 }
 
+/// An identity that waits for [`Places::settle`].
+struct Waiting {
+    identity: Identity,
+    place: Place,
+    /// Whether it takes the place of an earlier one.
+    renews: bool,
+}
+
 /// First places by identity.
 pub struct Places {
     shards: Vec<Shard>,
-    /// Identities that wait for [`Places::settle`].
-    waiting: Vec<(Identity, Place)>,
+    waiting: Vec<Waiting>,
     forgotten: u64,
 }
 
@@ -120,7 +127,12 @@ impl Places {
 
     /// Remembers where an identity is; the first place stays. It is found after [`Self::settle`].
     pub fn insert(&mut self, identity: Identity, place: Place) {
-        self.waiting.push((identity, place));
+        self.waiting.push(Waiting { identity, place, renews: false });
+    }
+
+    /// The same, but an earlier place does not count any longer.
+    pub fn renew(&mut self, identity: Identity, place: Place) {
+        self.waiting.push(Waiting { identity, place, renews: true });
     }
 
     /// Takes in what waits.
@@ -130,9 +142,9 @@ impl Places {
     pub fn settle(&mut self) {
         let waiting = std::mem::take(&mut self.waiting);
         for some in waiting.chunks(TOUCHED) {
-            std::hint::black_box(some.iter().fold(0, |sum: u16, (identity, _)| sum ^ self.touch(*identity)));
-            for (identity, place) in some {
-                self.put(*identity, *place);
+            std::hint::black_box(some.iter().fold(0, |sum: u16, waiting| sum ^ self.touch(waiting.identity)));
+            for waiting in some {
+                self.put(waiting);
             }
         }
         self.waiting = waiting;
@@ -146,7 +158,8 @@ impl Places {
         slot.map_or(0, |slot| slot.tag[0])
     }
 
-    fn put(&mut self, identity: Identity, place: Place) {
+    fn put(&mut self, waiting: &Waiting) {
+        let Waiting { identity, place, renews } = *waiting;
         let (shard, tag) = parts(identity);
         let Some(shard) = self.shards.get_mut(shard) else { return };
         let mut found = shard.slot_of(tag);
@@ -154,8 +167,8 @@ impl Places {
         if !shard.is_full()
             && let Some(slot) = found.and_then(|at| shard.slots.get_mut(at))
         {
-            if slot.is_empty() {
-                shard.used += 1;
+            if slot.is_empty() || renews {
+                shard.used += usize::from(slot.is_empty());
                 *slot = Slot::new(tag, place);
             }
             return;
@@ -178,6 +191,8 @@ impl Places {
                 shard.used += usize::from(slot.is_empty());
                 *slot = Slot::new(tag, place);
             }
+        } else if renews {
+            *slot = Slot::new(tag, place);
         }
     }
 }
@@ -259,6 +274,22 @@ mod tests {
             .count();
         assert_eq!(wrong, 0, "of 200,000 got another's place");
         assert_eq!(places.find(identity(&[b"unknown"])), None);
+        assert_eq!(places.forgotten(), 0);
+    }
+
+    #[test]
+    fn a_renewed_place_takes_the_first_ones() {
+        let mut places = Places::default();
+        let place = |position: u64| Place { input: 0, position };
+        for number in 0..20_000_u64 {
+            let identity = identity(&[&number.to_le_bytes()]);
+            places.renew(identity, place(number));
+            places.renew(identity, place(number + 100_000));
+            places.insert(identity, place(number + 200_000));
+        }
+        places.settle();
+        let found = |number: u64| places.find(identity(&[&number.to_le_bytes()]));
+        assert!((0..20_000).all(|number| found(number) == Some(place(number + 100_000))));
         assert_eq!(places.forgotten(), 0);
     }
 

@@ -11,9 +11,9 @@ use crate::formats::labels::{Label, LabelKind};
 use crate::judge::Input;
 use crate::verdict::{Reason, Step};
 
-/// LIMIT: examples of one reason and format, and of one sender and reason; of the latter in all.
+/// LIMIT: examples of one reason and format; of rows of one table, which have one each.
 const EXAMPLES_PER_REASON: u64 = 3;
-const SENDER_EXAMPLES_MAX: usize = 1000;
+const ROW_EXAMPLES_MAX: usize = 1000;
 /// LIMIT: repetitions that are listed with both places.
 const REPEATS_MAX: usize = 1000;
 /// LIMIT: bytes of a token in which its head is looked for.
@@ -28,10 +28,10 @@ impl Tallies {
         let example = self.keep_example(seen, reason, (0, count));
         let sender = seen.labels.text(LabelKind::Sender);
         if sender.is_there() {
-            self.by_sender(seen, reason, sender, example);
+            self.by_sender(seen, reason, sender, example.clone());
         }
         if reason.step() == Step::Credentials {
-            self.failed_signature(seen, reason);
+            self.failed_signature(seen, reason, example);
         }
         if reason == Reason::UnregisteredAgent {
             self.unknown_agent(seen);
@@ -91,20 +91,23 @@ impl Tallies {
         let text = || joined(&[&text_at(seen.bytes, sender.start), reason.code()]);
         let row = self.sender_reasons.add(key, text);
         row.span.get_or_insert((seen.place, seen.place)).1 = seen.place;
-        if row.examples.is_empty() && self.sender_examples < SENDER_EXAMPLES_MAX {
+        if row.examples.is_empty() && self.sender_examples < ROW_EXAMPLES_MAX {
             self.sender_examples += 1;
             let example = made.unwrap_or_else(|| self.example(seen));
             self.sender_reasons.more_mut(key, |row| row.examples.push(example));
         }
     }
 
-    fn failed_signature(&mut self, seen: &Seen<'_>, reason: Reason) {
-        let (sender, key) = (seen.labels.text(LabelKind::Sender), seen.labels.text(LabelKind::Key));
-        let is_token =
-            seen.outcome.verdict.format.and_then(|id| self.rules.format(id)).is_some_and(|format| {
-                let pointer = format.labels().texts.get(LabelKind::Key as usize).copied().unwrap_or_default();
-                format.hides(pointer)
-            });
+    fn failed_signature(&mut self, seen: &Seen<'_>, reason: Reason, made: Option<Example>) {
+        let sender = seen.labels.text(LabelKind::Sender);
+        let format = seen.outcome.verdict.format.and_then(|id| self.rules.format(id));
+        let key_at = format
+            .and_then(|format| format.labels().texts.get(LabelKind::Key as usize).copied())
+            .unwrap_or_default();
+        let is_token = format.is_some_and(|format| format.hides(key_at));
+        // A token names its own key, not that of another credential of the record.
+        let is_other = is_token && seen.batch.pointer(seen.outcome) != key_at.as_bytes();
+        let key = if is_other { Label::default() } else { seen.labels.text(LabelKind::Key) };
         // Tokens are many, their keys few.
         let kid = (is_token && key.is_there())
             .then(|| kid_of(head_of_token(seen.bytes, key.start), &mut self.parser));
@@ -123,8 +126,14 @@ impl Tallies {
             };
             joined(&[&text(sender), &key_text, reason.code()])
         };
-        let row = self.signatures.add(both(sender.hash, key_hash), text);
+        let row_key = both(sender.hash, key_hash);
+        let row = self.signatures.add(row_key, text);
         row.span.get_or_insert((seen.place, seen.place)).1 = seen.place;
+        if row.examples.is_empty() && self.signature_examples < ROW_EXAMPLES_MAX {
+            self.signature_examples += 1;
+            let example = made.unwrap_or_else(|| self.example(seen));
+            self.signatures.more_mut(row_key, |row| row.examples.push(example));
+        }
     }
 
     /// The agent that the verdict points at: the receiver, if it stands there, else the sender.

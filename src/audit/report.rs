@@ -122,7 +122,7 @@ pub struct Input {
     pub name: String,
     /// `file` or `partition`.
     pub kind: String,
-    /// Bytes: of the file as it is stored, or of all payloads.
+    /// Bytes: of the file as it is stored, or of all payloads; of an archive that was not read whole, what came out of it.
     pub bytes: u64,
     /// SHA-256: of the file as it is stored, or of the payloads, each behind its length; absent if it was not read whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -161,7 +161,7 @@ pub struct Totals {
     pub without_effect: u64,
     /// Records whose format is not known.
     pub unknown_format: u64,
-    /// Records without a time of their own.
+    /// Records without a time of their own, or with one outside the years 1 to 9999.
     pub without_time: u64,
 }
 
@@ -258,12 +258,23 @@ pub struct Table {
     pub keys: u64,
     /// Whether every key is known and every count exact.
     pub exact: bool,
-    /// How often a key that is not known occurred, at most; no count is further off than that.
+    /// How often a key that is not known occurred, at most; no count is further off than that. A known one that has no
+    /// row here occurred at most as often as the last one that has.
     pub error_max: u64,
     /// The most frequent keys.
     pub rows: Vec<TableRow>,
     /// Records of all other keys, at most.
     pub others: u64,
+}
+
+impl Table {
+    /// How often a key occurred, at most, that is not among so many rows.
+    #[must_use]
+    pub fn unlisted_max(&self, rows: usize) -> u64 {
+        let last = rows.min(self.rows.len()).checked_sub(1).and_then(|at| self.rows.get(at));
+        let is_cut = self.keys > rows.min(self.rows.len()) as u64;
+        last.filter(|_| is_cut).map_or(0, |row| row.records).max(self.error_max)
+    }
 }
 
 /// One key of a table.
@@ -273,14 +284,14 @@ pub struct TableRow {
     pub key: Vec<String>,
     /// Records, at most.
     pub records: u64,
-    /// By how much that can be too high.
+    /// By how much that can be too high. If it can, all else that is told of the key is told since it has its row.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub error: u64,
-    /// Of them rejected.
+    /// Of them rejected; with an error, at least.
     pub rejected: u64,
-    /// Payload bytes.
+    /// Payload bytes; with an error, at least.
     pub bytes: u64,
-    /// The first place.
+    /// The first place; with an error, the first that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<String>,
     /// The last place.
@@ -316,7 +327,7 @@ pub struct HourRow {
     pub rejected: u64,
 }
 
-/// How values are distributed; within one percent.
+/// How values are distributed: mean and percentiles within one percent, all else exactly.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
     /// The unit.
@@ -343,7 +354,7 @@ pub struct Distribution {
     pub p999: u64,
     /// The largest.
     pub max: u64,
-    /// Counts up to each power of two: (upper end, count).
+    /// Counts of values above the upper end before, up to this one: (0 or a power of two, count).
     pub classes: Vec<(u64, u64)>,
 }
 
@@ -425,7 +436,13 @@ pub struct Sequences {
     pub requests: u64,
     /// Of them answered.
     pub answered: u64,
-    /// Where work was opened that never closed.
+    /// Work that never closed, also what an earlier audit opened.
+    #[serde(default)]
+    pub work_open: u64,
+    /// Requests that nobody answered, also those of an earlier audit.
+    #[serde(default)]
+    pub requests_unanswered: u64,
+    /// Where work was opened that never closed; of an earlier audit and beyond a limit that is not known.
     pub open_work: Vec<String>,
     /// Where requests stand that nobody answered.
     pub unanswered: Vec<String>,
@@ -474,4 +491,29 @@ pub struct Run {
     pub seconds: f64,
     /// Worker threads.
     pub workers: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_row_occurred_at_most_as_often_as_the_last_row() {
+        let row = |records| TableRow {
+            key: Vec::new(),
+            records,
+            error: 0,
+            rejected: 0,
+            bytes: 0,
+            first: None,
+            last: None,
+            examples: Vec::new(),
+        };
+        let rows = [9, 7, 5].map(row).to_vec();
+        let table = Table { keys: 3, exact: true, rows, ..Table::default() };
+        assert_eq!([2, 3, 500].map(|rows| table.unlisted_max(rows)), [7, 0, 0]);
+        let table = Table { keys: 4, error_max: 6, exact: false, ..table };
+        assert_eq!([2, 3, 500].map(|rows| table.unlisted_max(rows)), [7, 6, 6]);
+        assert_eq!(Table::default().unlisted_max(1), 0);
+    }
 }

@@ -1,7 +1,7 @@
 //! A quick look: one record of so many, chosen by its position alone, so that the same sample comes again.
 //!
-//! Inputs are still read whole, and files hashed; only judging is saved. What needs a record's neighbours
-//! (repetitions, sequences, bursts) is found only as far as both ends are in the sample, and the report says so.
+//! Inputs are still read whole, and files hashed; only judging is saved. Repetitions are found only as far as both records
+//! are in the sample, sequences are not looked at ([`super::settings`]), and the report says so.
 
 use crate::pipeline::batch::Payloads;
 use crate::pipeline::{Read, Source, SourceError};

@@ -1,7 +1,5 @@
 //! From tallies to the report.
 
-use hdrhistogram::Histogram;
-
 use super::drift::Change;
 use super::evidence::digest_of;
 use super::examples::Example;
@@ -12,6 +10,7 @@ use super::report::{
     ROWS_MAX, ReasonRow, RepeatRow, Repeats, Report, RulesUsed, Run, Scope, Sequences, SkewRow, Table,
     TableRow, Totals,
 };
+use super::spread::Spread;
 use super::table;
 use super::tally::{COLUMN, Counts, RejectCounts, SenderCounts, Tallies};
 use crate::clock::Timestamp;
@@ -53,6 +52,9 @@ pub fn report(tallies: &mut Tallies, state: &State, context: Context) -> Report 
     let inputs = with_stretches(inputs(tallies, &context.files), &context.stretches);
     let repeats = repeats(tallies);
     let tallies = &*tallies;
+    // A sample's gaps say nothing; nor does what an earlier audit left open, if most answers are not looked at.
+    let sequences =
+        if context.scope.sample_one_in.is_none() { sequences(tallies, state) } else { Sequences::default() };
     let mut report = Report {
         report: REPORT_NAME.to_owned(),
         version: REPORT_VERSION,
@@ -78,7 +80,7 @@ pub fn report(tallies: &mut Tallies, state: &State, context: Context) -> Report 
         latency: latency(tallies),
         repeats,
         skew: skew(tallies),
-        sequences: sequences(tallies, state),
+        sequences,
         drift: tallies.shapes.changes().iter().take(DRIFT_MAX).map(|change| drift(tallies, change)).collect(),
         limits: limits(tallies, state),
         run: context.run,
@@ -89,15 +91,15 @@ pub fn report(tallies: &mut Tallies, state: &State, context: Context) -> Report 
     report
 }
 
-/// Inputs in the order of reading; files without records, too.
+/// Inputs in the order of reading; files without records, too. One that was not read to its end comes last.
 fn inputs(tallies: &Tallies, files: &[FileDone]) -> Vec<Input> {
-    let mut inputs: Vec<Input> = tallies
+    let mut seen: Vec<Option<Input>> = tallies
         .inputs
         .iter()
         .map(|input| {
             let (chain, sha256) = input.chain.finish();
             let (first, last) = input.span.unwrap_or_default();
-            Input {
+            Some(Input {
                 name: input.name.to_string(),
                 kind: if input.is_partition { "partition" } else { "file" }.to_owned(),
                 bytes: input.bytes,
@@ -108,32 +110,32 @@ fn inputs(tallies: &Tallies, files: &[FileDone]) -> Vec<Input> {
                 rejected: input.rejected,
                 chain,
                 error: None,
-            }
+            })
         })
         .collect();
     let empty_chain = super::evidence::Chain::new(false).finish().0;
+    let mut inputs = Vec::with_capacity(seen.len());
     for done in files {
-        let partition = Partition(u64::from(done.file.0));
-        let at = tallies.input_of(partition).unwrap_or_else(|| {
-            inputs.push(Input {
-                name: tallies.file_name(done.file.0).to_owned(),
-                kind: "file".to_owned(),
-                bytes: 0,
-                sha256: None,
-                first: 0,
-                last: 0,
-                records: 0,
-                rejected: 0,
-                chain: empty_chain.clone(),
-                error: None,
-            });
-            inputs.len() - 1
+        let at = tallies.input_of(Partition(u64::from(done.file.0)));
+        let input = at.and_then(|at| seen.get_mut(at)).and_then(Option::take);
+        let mut input = input.unwrap_or_else(|| Input {
+            name: tallies.file_name(done.file.0).to_owned(),
+            kind: "file".to_owned(),
+            bytes: 0,
+            sha256: None,
+            first: 0,
+            last: 0,
+            records: 0,
+            rejected: 0,
+            chain: empty_chain.clone(),
+            error: None,
         });
-        let Some(input) = inputs.get_mut(at) else { continue };
         input.error = done.error.as_ref().map(|error| super::shown::shown(error, 400));
         input.bytes = done.totals.stored.map_or(done.totals.bytes, |stored| stored.bytes);
         input.sha256 = done.totals.stored.map(|stored| hex(&stored.sha256));
+        inputs.push(input);
     }
+    inputs.extend(seen.into_iter().flatten());
     inputs
 }
 
@@ -309,32 +311,20 @@ fn latency(tallies: &Tallies) -> Option<Distribution> {
     Some(distribution(&tallies.latency, "ms", Some(basis), tallies.latency_negative))
 }
 
-fn distribution(histogram: &Histogram<u64>, unit: &str, basis: Option<&str>, negative: u64) -> Distribution {
-    let quantile = |quantile: f64| histogram.value_at_quantile(quantile);
-    let mut classes = Vec::new();
-    let mut from = 0;
-    for power in 0..41 {
-        let to = 1_u64 << power;
-        let count = if from < to { histogram.count_between(from + 1, to) } else { 0 };
-        if count > 0 {
-            classes.push((to, count));
-        }
-        from = to;
-    }
-    let is_empty = histogram.is_empty();
+fn distribution(values: &Spread, unit: &str, basis: Option<&str>, negative: u64) -> Distribution {
     Distribution {
         unit: unit.to_owned(),
         basis: basis.map(ToOwned::to_owned),
-        count: histogram.len(),
+        count: values.count(),
         negative,
-        min: if is_empty { 0 } else { histogram.min() },
-        mean: histogram.mean() as u64,
-        p50: quantile(0.5),
-        p90: quantile(0.9),
-        p99: quantile(0.99),
-        p999: quantile(0.999),
-        max: histogram.max(),
-        classes,
+        min: values.min(),
+        mean: values.mean(),
+        p50: values.quantile(0.5),
+        p90: values.quantile(0.9),
+        p99: values.quantile(0.99),
+        p999: values.quantile(0.999),
+        max: values.max(),
+        classes: values.classes(),
     }
 }
 
@@ -428,6 +418,8 @@ fn sequences(tallies: &Tallies, state: &State) -> Sequences {
         work_closed: progress.work_closed,
         requests: progress.requests,
         answered: progress.answered,
+        work_open: progress.work_open,
+        requests_unanswered: progress.unanswered,
         open_work: places(
             Kind::AghWork,
             |entry| matches!(entry, Entry::AghWork(work) if !work.state.is_terminal()),

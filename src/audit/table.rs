@@ -68,11 +68,21 @@ impl<R: Default> Table<R> {
 
     /// Counts a key; `text` is asked only where it is new.
     pub fn add(&mut self, key: u64, text: impl FnOnce() -> Box<str>) -> &mut R {
+        self.add_at(key, text).1
+    }
+
+    /// The same, with the number of the key's row.
+    pub fn add_at(&mut self, key: u64, text: impl FnOnce() -> Box<str>) -> (u32, &mut R) {
         let known = self.places.get(&key).copied();
         let place = known.unwrap_or_else(|| self.enter(key, text()));
         let Some(row) = self.rows.get_mut(place as usize) else { unreachable!("places point at rows") };
         row.count += 1;
-        &mut row.more
+        (place, &mut row.more)
+    }
+
+    /// What else is counted of a key that had this row, if it still has it.
+    pub fn more_at(&mut self, place: u32, key: u64) -> Option<&mut R> {
+        self.rows.get_mut(place as usize).filter(|row| row.key == key).map(|row| &mut row.more)
     }
 
     fn enter(&mut self, key: u64, text: Box<str>) -> u32 {

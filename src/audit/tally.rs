@@ -9,7 +9,6 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
-use hdrhistogram::Histogram;
 
 use super::bursts::{Bursts, Run};
 use super::drift::Shapes;
@@ -17,7 +16,8 @@ use super::evidence::Chain;
 use super::examples::{Example, Explainer};
 use super::places::{Place, Places};
 use super::shown::text_at;
-use super::skew::{Deviations, Reference};
+use super::skew::{Deviation, Deviations, Reference};
+use super::spread::Spread;
 use super::table::{Table, both};
 use crate::formats::labels::{Label, LabelKind, Labels};
 use crate::formats::{Facts, Lifecycle};
@@ -31,8 +31,8 @@ use crate::verdict::{Reason, Verdict};
 pub const KEYS_MAX: usize = 64 * 1024;
 /// LIMIT: hours that are told apart, a little more than two years.
 const HOURS_MAX: usize = 20_000;
-/// Sizes and latencies are kept within one percent, up to this.
-const VALUE_MAX: u64 = 1 << 40;
+/// The hours of the years 1 to 9999, those that a date-time can say.
+const HOURS: std::ops::RangeInclusive<i64> = -17_259_888..=70_389_527;
 
 /// What is counted of a key besides its records.
 #[derive(Debug, Default)]
@@ -151,17 +151,19 @@ pub struct Tallies {
     pub signatures: Table<RejectCounts>,
     /// Agents that no registry knows.
     pub unknown_agents: Table<RejectCounts>,
+    /// Examples that rows of the tables have.
     pub(super) sender_examples: usize,
+    pub(super) signature_examples: usize,
     /// By hour of sending.
     pub hours: HashMap<i64, HourTally, FixedState>,
     /// Records of hours past the limit.
     pub hours_others: u64,
-    /// Records without a time.
+    /// Records without a time, or with one that no date-time can say.
     pub without_time: u64,
     /// Payload bytes.
-    pub sizes: Histogram<u64>,
+    pub sizes: Spread,
     /// From sending to the log's stamp, in milliseconds.
-    pub latency: Histogram<u64>,
+    pub latency: Spread,
     /// Records that were sent after they were logged, by their own account.
     pub latency_negative: u64,
     /// Whether stamps are the broker's, and whether any are the producer's.
@@ -176,6 +178,15 @@ pub struct Tallies {
     pub shapes: Shapes,
     pub(super) parser: Parser,
     pub(super) explainer: Explainer,
+}
+
+/// What a sender's clock is compared by, in microseconds.
+#[derive(Clone, Copy)]
+enum Time {
+    /// The log has a stamp: by so much it is off.
+    Off(i64),
+    /// The log has none: the time of sending, for its neighbours.
+    Sent(i64),
 }
 
 /// One record on its way through the tallies.
@@ -196,10 +207,6 @@ impl Tallies {
     pub fn new(rules: Arc<Rules>, names: &[String]) -> Self {
         let formats = rules.formats().len() + 1;
         let by_reason = || vec![vec![0; formats]; Reason::ALL.len() + 1];
-        let histogram = || {
-            Histogram::new_with_bounds(1, VALUE_MAX, 2)
-                .unwrap_or_else(|_| unreachable!("the bounds are constants that every audit creates"))
-        };
         Self {
             names: names.iter().map(|name| super::shown::shown(name, NAME_CHARS_MAX).into()).collect(),
             inputs: Vec::new(),
@@ -218,11 +225,12 @@ impl Tallies {
             signatures: Table::new(KEYS_MAX),
             unknown_agents: Table::new(KEYS_MAX),
             sender_examples: 0,
+            signature_examples: 0,
             hours: HashMap::with_hasher(FixedState::with_seed(RandomState::new().hash_one(0_u64))),
             hours_others: 0,
             without_time: 0,
-            sizes: histogram(),
-            latency: histogram(),
+            sizes: Spread::default(),
+            latency: Spread::default(),
             latency_negative: 0,
             stamps: [false; 2],
             places: Places::default(),
@@ -305,9 +313,9 @@ impl Tallies {
             *rejects += rejected;
             *sum += bytes;
         }
-        self.sizes.saturating_record(bytes.max(1));
-        let deviation = self.time(seen, rejected);
-        self.by_label(seen, deviation);
+        self.sizes.add(bytes);
+        let time = self.time(seen, rejected);
+        self.by_label(seen, time);
         if labels.shape != 0
             && let Some(format) = verdict.format
         {
@@ -324,8 +332,8 @@ impl Tallies {
         }
     }
 
-    /// Hour, latency, and how far the sender's clock is off, in microseconds.
-    fn time(&mut self, seen: &Seen<'_>, rejected: u64) -> Option<i64> {
+    /// Hour and latency; gives what the sender's clock is to be compared by.
+    fn time(&mut self, seen: &Seen<'_>, rejected: u64) -> Option<Time> {
         let stamp = seen.batch.payloads.messages().get(seen.index).map(Message::time);
         let stamp = match stamp {
             Some(RecordTime::Append(millis)) => {
@@ -340,11 +348,11 @@ impl Tallies {
         };
         let sent = seen.labels.sent.map(crate::clock::Timestamp::micros);
         // The broker's stamp is no substitute: a topic's hours would differ from those of the same records in a file.
-        let Some(sent) = sent else {
+        let hour = sent.map_or(i64::MIN, |sent| sent.div_euclid(3_600_000_000));
+        let Some(sent) = sent.filter(|_| HOURS.contains(&hour)) else {
             self.without_time += 1;
             return None;
         };
-        let hour = sent.div_euclid(3_600_000_000);
         if self.hours.len() < HOURS_MAX || self.hours.contains_key(&hour) {
             let tally = self.hours.entry(hour).or_default();
             tally.records += 1;
@@ -352,36 +360,42 @@ impl Tallies {
         } else {
             self.hours_others += 1;
         }
-        let reference = match stamp {
-            Some(millis) => {
-                let latency = millis.saturating_sub(sent.div_euclid(1000));
-                if latency < 0 {
-                    self.latency_negative += 1;
-                } else {
-                    self.latency.saturating_record((latency as u64).max(1));
-                }
-                Some(millis.saturating_mul(1000))
-            }
-            None => self.inputs.get_mut(seen.place.input as usize)?.reference.compare(sent),
-        };
-        reference.map(|reference| sent.saturating_sub(reference))
+        let Some(millis) = stamp else { return Some(Time::Sent(sent)) };
+        let latency = millis.saturating_sub(sent.div_euclid(1000));
+        match u64::try_from(latency) {
+            Ok(latency) => self.latency.add(latency),
+            Err(_) => self.latency_negative += 1,
+        }
+        Some(Time::Off(sent.saturating_sub(millis.saturating_mul(1000))))
     }
 
-    fn by_label(&mut self, seen: &Seen<'_>, deviation: Option<i64>) {
+    fn by_label(&mut self, seen: &Seen<'_>, time: Option<Time>) {
         let Seen { place, bytes, labels, outcome, .. } = seen;
         let (verdict, len) = (outcome.verdict, bytes.len() as u64);
         let text = |label: Label| text_at(bytes, label.start).into_boxed_str();
         let (sender, receiver) = (labels.text(LabelKind::Sender), labels.text(LabelKind::Receiver));
+        let mut sender_row = None;
         if sender.is_there() {
-            let row = self.senders.add(sender.hash, || text(sender));
+            let (number, row) = self.senders.add_at(sender.hash, || text(sender));
+            sender_row = Some((number, sender.hash));
             row.counts.add(*place, len, verdict);
-            if let Some(deviation) = deviation {
-                row.deviations.add(deviation);
+            if let Some(Time::Off(micros)) = time {
+                row.deviations.add(micros);
             }
             if receiver.is_there() {
                 let key = both(sender.hash, receiver.hash);
                 let row = self.pairs.add(key, || joined(&[&text(sender), &text(receiver)]));
                 row.add(*place, len, verdict);
+            }
+        }
+        if let Some(Time::Sent(sent)) = time
+            && let Some(input) = self.inputs.get_mut(place.input as usize)
+            && let Some(deviations) = input.reference.add(sent, sender_row)
+        {
+            for Deviation { row, micros } in deviations {
+                if let Some(row) = row.and_then(|(number, key)| self.senders.more_at(number, key)) {
+                    row.deviations.add(micros);
+                }
             }
         }
         let (subject, tenant) = (labels.text(LabelKind::Subject), labels.text(LabelKind::Tenant));
@@ -396,7 +410,14 @@ impl Tallies {
     /// First places: of messages, of work, of requests.
     fn remember(&mut self, facts: &Facts, place: Place, verdict: Verdict) {
         if let Some(identity) = facts.identity.filter(|_| verdict.is_accept() || facts.burns) {
-            self.places.insert(identity, place);
+            let repeats =
+                |reason| matches!(reason, Reason::Duplicate | Reason::IdConflict | Reason::WindowFull);
+            if verdict.reason.or(verdict.warned).is_some_and(repeats) {
+                self.places.insert(identity, place);
+            } else {
+                // The window did not know it, or no longer: what repeats it from now on repeats this record.
+                self.places.renew(identity, place);
+            }
         }
         if !verdict.is_accept() {
             return;

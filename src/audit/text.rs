@@ -183,7 +183,7 @@ impl Page {
                 let share = *count as f64 / of.max(1) as f64 * 100.0;
                 self.wrapped("  ", &format!("{label}: {}, {share:.2} %", grouped(*count)));
             }
-            return self.more(rows.len());
+            return self.more(rows.len() as u64, "");
         }
         let label_width =
             rows.iter().take(ROWS).map(|(label, _)| wide(label)).max().unwrap_or(0).min(self.width / 3);
@@ -198,7 +198,7 @@ impl Page {
                 grouped(*count)
             ));
         }
-        self.more(rows.len());
+        self.more(rows.len() as u64, "");
     }
 
     fn table(&mut self, title: &str, table: &Table) {
@@ -214,6 +214,7 @@ impl Page {
             error => format!(" ±{}", grouped(error)),
         };
         let rows = || table.rows.iter().take(ROWS);
+        let than = if table.exact { "" } else { "more than " };
         let errors_width = rows().map(|row| wide(&error(row))).max().unwrap_or(0);
         if self.width < COLUMNS_WIDTH_MIN + errors_width {
             for row in rows() {
@@ -221,7 +222,7 @@ impl Page {
                 let text = format!("{}: {records}{} records, {rejected} rejected", label(row), error(row));
                 self.wrapped("  ", &text);
             }
-            return self.more(table.rows.len());
+            return self.more(table.keys, than);
         }
         let widest = rows().map(|row| wide(&label(row))).max().unwrap_or(0);
         let label_width = widest.clamp(8, self.width.saturating_sub(32 + errors_width).max(8));
@@ -235,12 +236,13 @@ impl Page {
                 error(row)
             ));
         }
-        self.more(table.rows.len());
+        self.more(table.keys, than);
     }
 
-    fn more(&mut self, rows: usize) {
-        if rows > ROWS {
-            self.line(&format!("  … {} more", grouped((rows - ROWS) as u64)));
+    fn more(&mut self, rows: u64, than: &str) {
+        let more = rows.saturating_sub(ROWS as u64);
+        if more > 0 {
+            self.line(&format!("  … {than}{} more", grouped(more)));
         }
     }
 

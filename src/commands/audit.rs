@@ -154,7 +154,7 @@ pub(super) fn audit(
 ) -> Result<Audited, Failure> {
     let stop = Signals::catch()?.stop_within(config.pipeline.stop_deadline_ms);
     let continued = args.state.as_deref().is_some_and(Path::exists);
-    let state = memory::open(args.state.as_deref(), audit::settings(config), true)?;
+    let state = memory::open(args.state.as_deref(), audit::settings(config, task.sample_one_in), true)?;
     let (unread, done, count) = (ReadFailures::default(), FilesDone::default(), BytesRead::default());
     let mut config = audit::in_bulk(config.clone());
     if task.as_of.is_none() {

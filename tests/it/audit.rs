@@ -1,6 +1,6 @@
 //! `tollgate audit` as a user sees it: exact counts, findings, every form of the report, evidence.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -101,6 +101,24 @@ fn corpus_is_counted_exactly(records: u64, resident_bytes_max: Option<u64>) {
         repeats.len() > 20 && repeats.iter().all(|row| row["first"].is_string()),
         "both places are known"
     );
+    let classes = report["sizes"]["classes"].as_array().unwrap().iter();
+    assert_eq!(classes.map(|class| class[1].as_u64().unwrap()).sum::<u64>(), records);
+    assert_eq!(report["skew"], json!([]), "all clocks are right");
+    signatures_show_themselves(report);
+}
+
+/// Each row has an example of its own, and a token's key stands only where the token fails.
+fn signatures_show_themselves(report: &Value) {
+    let rows = report["signatures"]["rows"].as_array().unwrap();
+    assert!(rows.len() > 3, "{rows:?}");
+    let mut places = BTreeSet::new();
+    for row in rows {
+        let example = &row["examples"][0];
+        assert_eq!((&example["sender"], &example["place"]), (&row["key"][0], &row["first"]), "{row}");
+        assert!(places.insert(example["place"].as_str().unwrap()), "{row} shows another's example");
+        let is_token = example["at"] == "/envelope/security/auth_token";
+        assert!(example["format"] != "alfred" || is_token == (row["key"][1] != "-"), "{row}");
+    }
 }
 
 /// The report of an audit but for what differs from run to run; its memory is held against a limit.
@@ -135,6 +153,40 @@ fn audited(input: &str, config: &str, workers: &str, resident_bytes_max: Option<
 #[test]
 fn counts_are_exact_and_nothing_depends_on_the_number_of_workers() {
     corpus_is_counted_exactly(8_000, None);
+}
+
+/// Most records of a sample lack what came before them, which is nobody's fault.
+#[test]
+fn a_sample_rejects_nothing_that_the_whole_accepts() {
+    let dir = TempDir::new("audit-sample");
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let made = tollgate()
+        .args(["generate", "--records", "4000", "--mix", "configs/mixes/everything.toml"])
+        .args(["--out", &path("in.ndjson"), "--kit", &path("kit")])
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let (input, config, out) = (path("in.ndjson"), path("kit/tollgate.toml"), path("report"));
+    let judged = [&input, "--config", &config, "--as-of", "2026-03-03T12:00:00Z"].map(|text| text as &str);
+    let whole = report(&judged);
+    let sample = report(&[&judged[..], &["--sample", "4", "--out", &out]].concat());
+    let rejected: BTreeMap<_, _> = whole["reasons"].as_array().unwrap().iter().map(count_of).collect();
+    for (reason, count) in sample["reasons"].as_array().unwrap().iter().map(count_of) {
+        assert!(rejected.get(reason).is_some_and(|all| count <= *all), "{reason}: {count}, {rejected:?}");
+    }
+    assert!(
+        sample["sequences"].as_object().unwrap().values().all(|value| *value == 0 || *value == json!([]))
+    );
+    assert!(whole["sequences"]["requests"].as_u64().unwrap() > 0);
+    let said_of_sequences = ["broken-parents", "responses-without-request", "work-never-closed"];
+    assert!(said_of_sequences.iter().all(|kind| findings(&sample, kind).is_empty()));
+    assert!(sample["limits"]["notes"][0].as_str().unwrap().contains("sequences are not looked at"));
+    let (code, text) = said(&["--config", &config, "--verify", &format!("{out}/report.json")]);
+    assert_eq!(code, Some(0), "{text}");
+}
+
+fn count_of(row: &Value) -> (&str, u64) {
+    (row["reason"].as_str().unwrap(), row["count"].as_u64().unwrap())
 }
 
 /// `cargo test --release --test it five_million -- --ignored --nocapture`: some minutes and 12 GB of disk.
@@ -321,10 +373,16 @@ fn many_senders_keep_the_heavy_ones() {
     }
     let copies = text.clone();
     let input = dir.write("in.ndjson", text);
-    let again = dir.write(
-        "again.ndjson",
-        String::from_utf8(copies).unwrap().replace("peer-", "other-").replace("\"id\":\"", "\"id\":\"b"),
-    );
+    let mut more =
+        String::from_utf8(copies).unwrap().replace("peer-", "other-").replace("\"id\":\"", "\"id\":\"b");
+    // Somebody who comes when the table is full, and of whom nothing holds.
+    for number in 0..40 {
+        more += &format!(
+            "{}\n",
+            agh(&format!("l{number}"), "late", "b", 1_775_600_000, &json!({ "kind": "nonsense" }))
+        );
+    }
+    let again = dir.write("again.ndjson", more);
     let report = report(&[input.to_str().unwrap(), again.to_str().unwrap(), "--clock", "record"]);
     let senders = &report["senders"];
     assert_eq!(senders["exact"], false);
@@ -333,6 +391,9 @@ fn many_senders_keep_the_heavy_ones() {
     let error = senders["error_max"].as_u64().unwrap();
     assert!((1..=3).contains(&error), "{error}");
     assert!(report["limits"]["notes"][0].as_str().unwrap().contains("senders"));
+    let failing = findings(&report, "failing-sender")[0];
+    assert_eq!((&failing["subject"], &failing["count"]), (&json!("late"), &json!(40)));
+    assert!(failing["title"].as_str().unwrap().starts_with("at least 40 of at most 4"), "{failing}");
     assert!(senders["rows"].as_array().unwrap().len() <= 1000);
 }
 
@@ -549,6 +610,104 @@ fn an_audit_that_went_on_is_verified_from_where_it_began() {
     let (code, text) = said(&["--verify", &json, "--state", &path("began")]);
     assert!(code == Some(0) && text.contains("the same: 20 records"), "{text}");
     assert!(before == fs::read(path("began")).unwrap(), "whoever verifies changes nothing");
+}
+
+/// Answers to requests of an earlier audit hide none of this one's.
+#[test]
+fn what_an_earlier_audit_left_open_is_counted() {
+    let dir = TempDir::new("audit-open");
+    let request = |number: u64| alfred(number, "TASK_REQUEST", number, "asker", "server");
+    let answer = |number: u64| alfred(100 + number, "TASK_RESPONSE", number, "server", "asker");
+    let work = |number: u64, more: &Value| {
+        let mut value = agh(&format!("w{number}-{}", more["kind"]), "a", "b", 1_775_600_000, more);
+        value["work_id"] = format!("work_{number}").into();
+        value
+    };
+    let done = json!({"kind": "trace", "body": {"state": "completed"}, "from": "b", "to": "a"});
+    let first: Vec<Value> = (0..5).flat_map(|number| [request(number), work(number, &json!({}))]).collect();
+    let second: Vec<Value> = (0..3)
+        .flat_map(|number| [answer(number), work(number, &done)])
+        .chain((10..14).flat_map(|number| [request(number), work(number, &json!({}))]))
+        .collect();
+    let state = dir.path().join("state");
+    let audited = |name: &str, lines: &[Value]| {
+        let input = dir.write(name, ndjson(lines));
+        report(&[input.to_str().unwrap(), "--clock", "record", "--state", state.to_str().unwrap()])
+    };
+    let sequences = |report: &Value| {
+        ["requests", "answered", "requests_unanswered", "work_opened", "work_closed", "work_open"]
+            .map(|name| report["sequences"][name].as_u64().unwrap())
+    };
+    assert_eq!(sequences(&audited("first.ndjson", &first)), [5, 0, 5, 5, 0, 5]);
+    let report = audited("second.ndjson", &second);
+    assert_eq!(sequences(&report), [4, 3, 6, 4, 3, 6]);
+    for kind in ["requests-without-response", "work-never-closed"] {
+        assert_eq!(findings(&report, kind)[0]["count"], 6, "{kind}");
+    }
+    let notes = report["limits"]["notes"].to_string();
+    assert!(notes.contains("Of 6 requests without response 4 are listed"), "{notes}");
+}
+
+/// Lists that are cut say so, and what is not listed is counted.
+#[test]
+fn what_is_cut_says_by_how_much() {
+    let dir = TempDir::new("audit-cut");
+    let mut lines: Vec<Value> = (0..1500)
+        .map(|number| agh(&format!("m{number}"), &format!("peer-{number}"), "b", 1_775_600_000, &json!({})))
+        .collect();
+    lines.extend_from_within(..1200);
+    lines.extend((0..60).map(|number| alfred(number, "TASK_REQUEST", number, "peer-0", "server")));
+    let input = dir.write("in.ndjson", ndjson(&lines));
+    let out = dir.path().join("report");
+    let (code, text) = said(&[input.to_str().unwrap(), "--clock", "record", "--out", out.to_str().unwrap()]);
+    assert!(code == Some(0) && text.contains("… 1\u{a0}490 more"), "{text}");
+    for note in
+        ["Of 1\u{a0}200 repetitions 1\u{a0}000 are listed", "Of 60 requests without response 50 are listed"]
+    {
+        assert!(text.replace("\n      ", " ").contains(note), "{text}");
+    }
+    let html = fs::read_to_string(out.join("report.html")).unwrap();
+    // 2,760 records, of which the first 500 rows have 62 and 499 times 2.
+    for note in ["1\u{a0}700 records have other keys", "The first 500 are listed", " and 10 elsewhere"] {
+        assert!(html.contains(note), "{note}");
+    }
+}
+
+/// The window has forgotten an id: what repeats it from then on repeats the record that used it again.
+#[test]
+fn a_repetition_is_shown_with_the_place_that_it_repeats() {
+    let dir = TempDir::new("audit-expired");
+    let at = |number: u64, a: u64, time: &str| {
+        let mut value = alfred(number, "TASK_REQUEST", number, "a", "b");
+        value["envelope"]["metadata"]["timestamp"] = time.into();
+        value["message"]["payload"]["a"] = a.into();
+        value
+    };
+    let again = at(1, 2, "2026-03-23T12:00:00Z");
+    let lines = [at(1, 1, "2026-03-03T12:00:00Z"), at(2, 1, "2026-03-23T11:00:00Z"), again.clone(), again];
+    let input = dir.write("in.ndjson", ndjson(&lines));
+    let report = report(&[input.to_str().unwrap(), "--clock", "record"]);
+    let name = input.to_str().unwrap();
+    let rows = report["repeats"]["rows"].as_array().unwrap();
+    let places: Vec<_> = rows.iter().map(|row| (&row["first"], &row["again"])).collect();
+    assert_eq!(places, [(&json!(format!("{name}:3")), &json!(format!("{name}:4")))]);
+    assert_eq!(report["reasons"][0]["examples"][0]["first_place"], format!("{name}:3"));
+}
+
+/// Inputs stand where they were read; times that nobody can write are none.
+#[test]
+fn odd_inputs_and_times_keep_their_place() {
+    let dir = TempDir::new("audit-order");
+    let names = ["a.ndjson", "b.ndjson", "c.ndjson"];
+    let far = |id: &str, ts: i64| agh(id, "a", "b", ts, &json!({}));
+    let texts =
+        [ndjson(&[far("1", 1_000_000_000_000)]), String::new(), ndjson(&[far("2", -1_000_000_000_000)])];
+    let paths: Vec<PathBuf> = names.iter().zip(texts).map(|(name, text)| dir.write(name, text)).collect();
+    let args: Vec<&str> = paths.iter().map(|path| path.to_str().unwrap()).collect();
+    let report = report(&[&args[..], &["--clock", "record"]].concat());
+    let inputs: Vec<_> = report["inputs"].as_array().unwrap().iter().map(|input| &input["name"]).collect();
+    assert_eq!(inputs, args);
+    assert_eq!((&report["hours"]["rows"], &report["totals"]["without_time"]), (&json!([]), &json!(2)));
 }
 
 /// Before anything is read: what cannot end well.

@@ -20,6 +20,8 @@ enum Cell {
     /// A number with a bar of its share of a largest one.
     Bar(u64, u64),
     Percent(f64),
+    /// A percentage that may be higher.
+    AtLeast(f64),
     Bytes(u64),
     /// A text, or a place, which a narrow page leaves out.
     Minor(String),
@@ -160,11 +162,12 @@ fn note_of(table: &Table) -> String {
             "More than {} keys: counts are at most {} too high, and a key that is not listed occurred at most {} times.",
             grouped(table.keys),
             grouped(table.error_max),
-            grouped(table.error_max)
+            grouped(table.unlisted_max(ROWS_MAX))
         ),
     };
-    if table.others > 0 {
-        note.push_str(&format!(" {} records have other keys.", grouped(table.others)));
+    let others = table.others + table.rows.iter().skip(ROWS_MAX).map(|row| row.records).sum::<u64>();
+    if others > 0 {
+        note.push_str(&format!(" {} records have other keys.", grouped(others)));
     }
     note
 }
@@ -177,7 +180,7 @@ fn keyed(out: &mut String, id: &str, title: &str, keys: &[&str], shown: &Table) 
         cells.extend([
             Cell::Bar(row.records, most),
             Cell::Number(row.rejected),
-            Cell::Percent(share),
+            if row.error > 0 { Cell::AtLeast(share) } else { Cell::Percent(share) },
             Cell::Bytes(row.bytes),
             Cell::Place(row.first.clone().unwrap_or_default()),
             Cell::Place(row.last.clone().unwrap_or_default()),
@@ -214,8 +217,12 @@ fn repeats(out: &mut String, report: &Report) {
             place(&row.again),
         ]
     });
-    let note =
+    let mut note =
         format!("{} duplicates, {} conflicts.", grouped(repeats.duplicates), grouped(repeats.conflicts));
+    let listed = repeats.rows.len().min(ROWS_MAX) as u64;
+    if repeats.duplicates + repeats.conflicts > listed {
+        note.push_str(&format!(" The first {} are listed.", grouped(listed)));
+    }
     let columns = &["reason", "sender", "first", "again"];
     let title = "Repetitions, with both places";
     table(out, &Shown { id: "repeats", title, note, columns, rows: rows.collect() });
@@ -252,15 +259,18 @@ fn clocks(out: &mut String, report: &Report) {
 
 fn sequences(out: &mut String, report: &Report) {
     let sequences = &report.sequences;
-    let open = sequences.work_opened.saturating_sub(sequences.work_closed);
-    let unanswered = sequences.requests.saturating_sub(sequences.answered);
-    let of = |all: u64, places: &[String]| format!("of {}; {}", grouped(all), places.join(", "));
+    let (open, unanswered) = (sequences.work_open, sequences.requests_unanswered);
+    let of = |count: u64, all: u64, places: &[String]| {
+        let others = count.saturating_sub(places.len() as u64);
+        let more = if others > 0 { format!(" and {} elsewhere", grouped(others)) } else { String::new() };
+        format!("of {} in this audit; {}{more}", grouped(all), places.join(", "))
+    };
     let rows = [
         ("parents that are not known", sequences.broken_parents, String::new()),
         ("beyond the limit of cycles or rounds", sequences.over_the_limit, String::new()),
         ("responses without request", sequences.responses_without_request, String::new()),
-        ("work that never closed", open, of(sequences.work_opened, &sequences.open_work)),
-        ("requests without response", unanswered, of(sequences.requests, &sequences.unanswered)),
+        ("work that never closed", open, of(open, sequences.work_opened, &sequences.open_work)),
+        ("requests without response", unanswered, of(unanswered, sequences.requests, &sequences.unanswered)),
     ];
     let rows = rows.into_iter().filter(|(_, count, _)| *count > 0);
     let rows = rows
@@ -338,7 +348,9 @@ fn table(out: &mut String, shown: &Shown<'_>) {
 fn class_of(cell: &Cell) -> &'static str {
     match cell {
         Cell::Text(_) | Cell::Keyed(..) => "",
-        Cell::Number(_) | Cell::Seconds(_) | Cell::Bar(..) | Cell::Percent(_) => " class=\"n\"",
+        Cell::Number(_) | Cell::Seconds(_) | Cell::Bar(..) | Cell::Percent(_) | Cell::AtLeast(_) => {
+            " class=\"n\""
+        }
         Cell::Bytes(_) => " class=\"n wide\"",
         Cell::Minor(_) | Cell::Place(_) => " class=\"opt\"",
         Cell::Examples(_) => " class=\"x\"",
@@ -362,8 +374,9 @@ fn one_cell(out: &mut String, cell: &Cell) {
         Cell::Number(count) => {
             out.push_str(&format!("<td{class} data-v=\"{count}\">{}</td>", grouped(*count)));
         }
-        Cell::Percent(share) => {
-            out.push_str(&format!("<td{class} data-v=\"{share:.6}\">{:.2}\u{a0}%</td>", share * 100.0));
+        Cell::Percent(share) | Cell::AtLeast(share) => {
+            let sign = if matches!(cell, Cell::AtLeast(_)) { "≥\u{a0}" } else { "" };
+            out.push_str(&format!("<td{class} data-v=\"{share:.6}\">{sign}{:.2}\u{a0}%</td>", share * 100.0));
         }
         Cell::Bytes(count) => {
             let text = bytes(*count).replace(' ', "\u{a0}");

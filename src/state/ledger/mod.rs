@@ -139,9 +139,28 @@ pub struct Progress {
     pub requests: u64,
     /// Of them answered.
     pub answered: u64,
+    /// Work that was not ended, whenever it was opened; what was forgotten since among it.
+    pub work_open: u64,
+    /// Requests that were not answered, whenever they were made; what was forgotten since among them.
+    pub unanswered: u64,
 }
 
 impl Progress {
+    /// An entry of an earlier run is there again, or no longer.
+    fn restore(&mut self, before: Option<Entry>, after: Option<Entry>) {
+        self.count_open(after, 1);
+        self.count_open(before, 1_u64.wrapping_neg());
+    }
+
+    fn count_open(&mut self, entry: Option<Entry>, by: u64) {
+        let counter = match entry {
+            Some(Entry::AghWork(work)) if !work.state.is_terminal() => &mut self.work_open,
+            Some(Entry::AlfredRequest(request)) if !request.answered => &mut self.unanswered,
+            _ => return,
+        };
+        *counter = counter.wrapping_add(by);
+    }
+
     /// Counts an entry that was written, or taken back.
     fn count(&mut self, before: Option<Entry>, after: Option<Entry>, by: u64) {
         let mut add = |counter: fn(&mut Self) -> &mut u64, holds: bool| {
@@ -161,6 +180,8 @@ impl Progress {
             }
             _ => {}
         }
+        self.count_open(after, by);
+        self.count_open(before, by.wrapping_neg());
     }
 }
 
@@ -309,7 +330,8 @@ impl Ledger {
 
     /// Puts an entry in place that was told before.
     pub fn restore(&mut self, key: EntryKey, entry: Option<(Entry, Second)>) {
-        self.shelf.put(key, entry);
+        let before = self.shelf.put(key, entry);
+        self.progress.restore(before.map(|(entry, _)| entry), entry.map(|(entry, _)| entry));
     }
 
     /// The state of the work that a record of agh names.
