@@ -84,7 +84,7 @@ fn no_form_shows_a_credential_that_stands_where_a_label_does() {
             "{name} shows {:?}",
             text.lines().find(|line| line.contains("LEAKED"))
         );
-        assert!(name == "findings.csv" || text.contains("peer-2"), "{name} shows ordinary names");
+        assert!(name.starts_with("findings") || text.contains("peer-2"), "{name} shows ordinary names");
     }
 }
 
