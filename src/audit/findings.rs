@@ -5,6 +5,7 @@
 
 use super::examples::Example;
 use super::report::{Finding, ReasonRow, Report, Severity, Table, TableRow};
+use super::shown::NONE;
 use super::summary::{self, share};
 use crate::verdict::Reason;
 
@@ -73,6 +74,12 @@ pub fn grouped(count: u64) -> String {
     out
 }
 
+/// A count of things in a sentence: 1 record, 1 234 records.
+#[must_use]
+pub fn plural(count: u64, what: &str) -> String {
+    format!("{} {what}{}", grouped(count), if count == 1 { "" } else { "s" })
+}
+
 fn unread(report: &Report, findings: &mut Vec<Finding>) {
     for input in report.inputs.iter().filter(|input| input.error.is_some()).take(PER_KIND_MAX) {
         let error = input.error.as_deref().unwrap_or_default();
@@ -97,7 +104,7 @@ fn rejects(report: &Report, findings: &mut Vec<Finding>) {
             row if row.share >= 0.01 => Severity::Medium,
             _ => Severity::Low,
         };
-        let title = format!("{} records rejected: {}", grouped(row.count), row.text);
+        let title = format!("{} rejected: {}", plural(row.count, "record"), row.text);
         let mut finding = finding(report, "rejects", severity, row.count, title, &row.hint);
         finding.reason = Some(row.reason.clone());
         finding.format = match row.formats.as_slice() {
@@ -108,7 +115,7 @@ fn rejects(report: &Report, findings: &mut Vec<Finding>) {
         findings.push(finding);
     }
     for row in &report.warnings {
-        let title = format!("{} records accepted with a warning: {}", grouped(row.count), row.text);
+        let title = format!("{} accepted with a warning: {}", plural(row.count, "record"), row.text);
         let mut finding = finding(report, "warnings", Severity::Low, row.count, title, &row.hint);
         finding.reason = Some(row.reason.clone());
         finding.examples.clone_from(&row.examples);
@@ -122,9 +129,9 @@ fn repeats(report: &Report, findings: &mut Vec<Finding>) {
         return;
     }
     let title = format!(
-        "{} bursts with {} repetitions close behind each other",
-        grouped(repeats.bursts),
-        grouped(repeats.burst_repeats)
+        "{} with {} close behind each other",
+        plural(repeats.bursts, "burst"),
+        plural(repeats.burst_repeats, "repetition")
     );
     let advice =
         "A producer that was restarted from an old position, or somebody who plays recorded traffic back.";
@@ -138,8 +145,8 @@ fn repeats(report: &Report, findings: &mut Vec<Finding>) {
 fn signatures(report: &Report, findings: &mut Vec<Finding>) {
     for row in report.signatures.rows.iter().take(PER_KIND_MAX) {
         let [sender, key, reason] = row.key.as_slice() else { continue };
-        let title =
-            format!("Credentials of {sender} fail under {key}: {reason}, {} times", grouped(row.records));
+        let under = if key == NONE { String::new() } else { format!(" under {key}") };
+        let title = format!("Credentials of {sender} fail{under}: {reason}, {}", plural(row.records, "time"));
         let advice = "A key that was rotated on one side, or a sender that is not who it says.";
         let mut finding = finding(report, "signature-failures", Severity::High, row.records, title, advice);
         finding.subject = Some(sender.clone());
@@ -153,7 +160,7 @@ fn signatures(report: &Report, findings: &mut Vec<Finding>) {
 fn agents(report: &Report, findings: &mut Vec<Finding>) {
     for row in report.unknown_agents.rows.iter().take(PER_KIND_MAX) {
         let [agent, role] = row.key.as_slice() else { continue };
-        let title = format!("{agent} is in no registry, and {role} of {} records", grouped(row.records));
+        let title = format!("{agent} is in no registry, and {role} of {}", plural(row.records, "record"));
         let mut finding = finding(
             report,
             "unknown-agent",

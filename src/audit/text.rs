@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use super::findings::grouped;
+use super::findings::{grouped, plural};
 use super::report::{Distribution, Hours, Report, Severity, Table, TableRow};
 
 /// Rows that each part shows; the other forms of the report have all.
@@ -317,10 +317,6 @@ fn bar(share: f64, width: usize) -> String {
     // What is there at all is seen, where there is room.
     let eighths = ((share * width as f64 * 8.0).round() as usize).max(1).min(width * 8);
     format!("{}{}", "█".repeat(eighths / 8), EIGHTHS.get(eighths % 8).unwrap_or(&""))
-}
-
-fn plural(count: u64, what: &str) -> String {
-    format!("{} {what}{}", grouped(count), if count == 1 { "" } else { "s" })
 }
 
 /// Bytes with a decimal unit.

@@ -1,7 +1,7 @@
 //! Every table of the report, in one form: a caption, columns, rows; drill-down where there are examples.
 
 use super::super::examples::Example;
-use super::super::findings::grouped;
+use super::super::findings::{grouped, plural};
 use super::super::report::{ReasonRow, Report, Table};
 use super::super::text::{bytes, hour_name};
 use super::{esc, one_example};
@@ -231,7 +231,7 @@ fn repeats(out: &mut String, report: &Report) {
     });
     let columns = &["repetitions", "among records", "from", "to"];
     let note =
-        format!("{} bursts with {} repetitions.", grouped(repeats.bursts), grouped(repeats.burst_repeats));
+        format!("{} with {}.", plural(repeats.bursts, "burst"), plural(repeats.burst_repeats, "repetition"));
     table(out, &Shown { id: "bursts", title: "Replay bursts", note, columns, rows: rows.collect() });
 }
 
