@@ -1,13 +1,13 @@
 //! `tollgate audit`: judges stored traffic and reports what was found.
 
 use std::collections::HashSet;
-use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context as _, anyhow};
 
+use super::audit_out::{has_records_on_stdout, show, write_out, written};
 use super::audit_verify::{read_private_key, verify};
 use super::signals::Signals;
 use super::{
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::audit::report::{Report, RulesUsed, Run, Scope};
 use crate::audit::summary::{self, Context};
-use crate::audit::{self, AuditSink, Sampled, SharedTallies, Tallies, html, lines, text};
+use crate::audit::{self, AuditSink, Sampled, SharedTallies, Tallies};
 use crate::cli::Audit;
 use crate::clock::{self, Timestamp};
 use crate::config::{ClockChoice, Config};
@@ -27,6 +27,9 @@ use crate::pipeline::kafka_ends::RangeSource;
 use crate::pipeline::stop::Stop;
 use crate::pipeline::{self, Editions, Meters, Setup};
 use crate::state::State;
+
+/// LIMIT: characters of an error that a report tells.
+const ERROR_CHARS_MAX: usize = 400;
 
 /// What an audit is asked to do: by the command line, or by a report that is verified.
 pub(super) struct Task {
@@ -316,16 +319,6 @@ fn split(
     Ok(Some(sink.redacting(redacts)))
 }
 
-/// The files that are written in the end.
-fn written(args: &Audit) -> Vec<Target> {
-    if args.verify.is_some() {
-        return Vec::new();
-    }
-    let forms = args.out.iter().flat_map(|dir| FORMS.map(|name| dir.join(name)));
-    let state = args.state.iter().flat_map(|file| [file.clone(), memory::beside(file)]);
-    forms.chain(state).map(Target::Path).collect()
-}
-
 fn scope(
     stop: &Stop,
     task: &Task,
@@ -360,47 +353,4 @@ fn rules_used(config: &Config, rules: &Rules, task: &Task) -> RulesUsed {
         clock: task.as_of.map_or_else(|| "record".to_owned(), Timestamp::to_rfc3339),
         unchecked,
     }
-}
-
-/// The forms of a report, as files.
-const FORMS: [&str; 4] = ["report.json", "report.html", "findings.ndjson", "findings.csv"];
-/// LIMIT: characters of an error that a report tells.
-const ERROR_CHARS_MAX: usize = 400;
-
-/// Writes the report in all its forms.
-fn write_out(args: &Audit, report: &Report) -> Result<(), Failure> {
-    let Some(dir) = &args.out else { return Ok(()) };
-    let context = || format!("--out {}", dir.display());
-    let json = format!("{}\n", serde_json::to_string_pretty(report)?);
-    let contents = [json, html::render(report), lines::ndjson(report), lines::csv(report)];
-    for (name, content) in FORMS.into_iter().zip(contents) {
-        std::fs::write(dir.join(name), content).with_context(context)?;
-    }
-    Ok(())
-}
-
-fn has_records_on_stdout(args: &Audit) -> bool {
-    [&args.accepted, &args.rejected].into_iter().flatten().any(|path| path.as_os_str() == "-")
-}
-
-fn show(args: &Audit, report: &Report) -> Result<(), Failure> {
-    // With records on standard output, the report must not stand among them.
-    if has_records_on_stdout(args) {
-        let style = text::Style { width: 100, colours: false };
-        write!(std::io::stderr(), "{}", text::render(report, style))?;
-        return Ok(());
-    }
-    let mut out = std::io::stdout();
-    if args.json {
-        writeln!(out, "{}", serde_json::to_string(report)?)?;
-        return Ok(());
-    }
-    let is_terminal = out.is_terminal();
-    let width = if is_terminal { usize::from(console::Term::stdout().size().1) } else { 100 };
-    let colours = is_terminal && text::wants_colours(std::env::var_os("NO_COLOR"), std::env::var_os("TERM"));
-    write!(out, "{}", text::render(report, text::Style { width, colours }))?;
-    if let Some(dir) = args.out.as_ref().filter(|dir| dir.join("report.html").exists()) {
-        writeln!(out, "report {}", dir.join("report.html").display())?;
-    }
-    Ok(())
 }

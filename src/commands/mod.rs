@@ -1,6 +1,7 @@
 //! The verbs of the command line, one file each, and what they share: exit codes, output, signals, logs.
 
 mod audit;
+mod audit_out;
 mod audit_progress;
 mod audit_verify;
 mod bench;
