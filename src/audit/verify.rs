@@ -9,7 +9,7 @@ use super::shown::shown;
 
 /// LIMIT: characters of a name or value that are shown.
 const CHARS_MAX: usize = 400;
-/// What is compared in words, or differs from run to run, or by the way in which inputs are named.
+/// What is compared in words, or differs from run to run.
 const NOT_COMPARED_WHOLE: [&str; 5] = ["tool", "scope", "digest", "run", "signature"];
 
 /// What differs between a report, whose text is `bytes`, and the audit of the same inputs now; empty: nothing.

@@ -25,7 +25,7 @@ choice! {
 choice! {
     /// Which time freshness is judged by.
     ClockChoice "\"auto\", \"record\" or \"wall\"" {
-        /// The record's time where the topic stamps it on append, otherwise wall-clock time.
+        /// The record's time where the topic stamps it on append, otherwise wall-clock time; in an audit, the record's time.
         Auto = "auto",
         /// The record's time.
         Record = "record",

@@ -236,14 +236,15 @@ impl Rack {
         self.len += 1;
         self.last.set(None);
         let hash = self.hash(&identity);
-        let Self { index, chunks, keys, kind, .. } = self;
-        let Some(shard) = index.get_mut(shard_of(hash)) else { return };
-        if shard.len() == shard.capacity() {
+        if let Some(shard) = self.index.get(shard_of(hash))
+            && shard.len() == shard.capacity()
+        {
             // PERF: a part that grows asks every slot for its identity. To touch them first lets the misses overlap.
-            let touched =
-                shard.iter().filter_map(|number| slot_byte(chunks, HEAD + kind.value_bytes(), *number));
+            let touched = shard.iter().filter_map(|number| self.touch(*number));
             std::hint::black_box(touched.fold(0, |sum, byte| sum ^ byte));
         }
+        let Self { index, chunks, keys, kind, .. } = self;
+        let Some(shard) = index.get_mut(shard_of(hash)) else { return };
         shard.insert_unique(hash, number, |number| {
             let slot = slot_in(chunks, HEAD + kind.value_bytes(), *number);
             slot.map_or(0, |slot| keys.hash_one(u128::from_le_bytes(*slot.identity)))
@@ -303,14 +304,6 @@ impl Rack {
         let at = number % CHUNK * stride;
         self.chunks.get_mut(number / CHUNK)?.get_mut(at..at + stride)
     }
-}
-
-/// The first byte of a slot's identity.
-fn slot_byte(chunks: &[Box<[u8]>], stride: usize, number: u32) -> Option<u8> {
-    chunks
-        .get(number as usize / CHUNK)?
-        .get(number as usize % CHUNK * stride + HEAD - size_of::<Identity>())
-        .copied()
 }
 
 fn slot_in(chunks: &[Box<[u8]>], stride: usize, number: u32) -> Option<Slot<'_>> {
