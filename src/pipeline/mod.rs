@@ -131,7 +131,7 @@ pub fn run<S: Source, K: Sink>(
 ) -> Result<Summary, PipelineError> {
     let Setup { rules, state, pipeline, stop, meters } = setup;
     let cores = worker::cores(pipeline);
-    let budget = Arc::new(Budget::new(pipeline.inflight_records_max, pipeline.inflight_bytes_max));
+    let budget = &Arc::new(Budget::new(pipeline.inflight_records_max, pipeline.inflight_bytes_max));
     let (mut collector, started) = (Collector::default(), Instant::now());
     let (mut given_up, mut shadow) = (0, shadow::Shadow::default());
 
@@ -143,13 +143,11 @@ pub fn run<S: Source, K: Sink>(
     let (has_journal, wants) = (sink.keeps_journal(), &sink.wants());
     let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
     let (seen, tried) = (&mut *state, &mut shadow);
-    let budget = &budget;
     let outcome = thread::scope(|scope| {
         let (to_workers, from_reader) = bounded(cores.len() * QUEUED_BATCHES_PER_WORKER);
         let (to_gate, from_workers) = bounded(cores.len() * QUEUED_BATCHES_PER_WORKER);
         let (to_writer, from_gate) = bounded(QUEUED_BATCHES_FOR_WRITER);
-        let heard = gate::Heard { news: &news, restored: &restored };
-        let to_news = &to_news;
+        let (heard, to_news) = (gate::Heard { news: &news, restored: &restored }, &to_news);
 
         let reader = stage(scope, stop, "reader", move || {
             Ok(reader::run(source, rules, budget, stop, &to_workers).inspect_err(|_| stop.ask()))
@@ -170,7 +168,9 @@ pub fn run<S: Source, K: Sink>(
             gate::run(&from_workers, &to_writer, heard, (seen, tried, has_journal), recorder, meters)
         });
         let recorder = collector.recorder();
+        let (runs, writer_ended) = bounded(0);
         let writer = stage(scope, stop, "writer", move || {
+            let _runs = runs;
             Ok(writer::run(sink, &from_gate, to_news, (recorder, meters), stop)?)
         });
 
@@ -178,7 +178,7 @@ pub fn run<S: Source, K: Sink>(
             meters.note_inflight(budget.used());
             each_interval(&collector.interval());
         };
-        given_up = watch(pipeline, stop, budget, || writer.is_finished(), tick);
+        given_up = watch(pipeline, stop, budget, &writer_ended, tick);
         let mut ended = [join(reader).and_then(|ended| Ok(ended?)), join(writer)]
             .into_iter()
             .chain(workers.into_iter().map(join));

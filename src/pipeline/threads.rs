@@ -3,31 +3,32 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crossbeam::channel::{Receiver, RecvTimeoutError};
+
 use crate::config;
 
 use super::PipelineError;
 use super::budget::Budget;
 use super::stop::Stop;
 
-/// How often the run looks at its deadline; also how late a run can notice that it has ended.
-const WATCH_INTERVAL: Duration = Duration::from_millis(5);
+/// How often the run looks at its deadline.
+const WATCH_INTERVAL: Duration = Duration::from_millis(20);
 /// How often histograms are gathered.
 const HISTOGRAM_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Waits until the writer has ended, giving up what is in flight when a stop takes longer than its deadline; says how
-/// many records these were.
+/// Waits until the writer drops its side of `ended`, giving up what is in flight when a stop takes longer than its
+/// deadline; says how many records these were.
 pub(super) fn watch(
     pipeline: &config::Pipeline,
     stop: &Stop,
     budget: &Budget,
-    finished: impl Fn() -> bool,
+    ended: &Receiver<()>,
     mut each_interval: impl FnMut(),
 ) -> u64 {
     let mut given_up = 0;
     let deadline = Duration::from_millis(u64::from(pipeline.stop_deadline_ms));
     let mut interval_at = Instant::now() + HISTOGRAM_INTERVAL;
-    while !finished() {
-        thread::sleep(WATCH_INTERVAL);
+    while ended.recv_timeout(WATCH_INTERVAL) != Err(RecvTimeoutError::Disconnected) {
         if !stop.is_abandoned() && stop.asked_at().is_some_and(|asked| asked.elapsed() > deadline) {
             given_up = budget.used().0;
             stop.abandon();
