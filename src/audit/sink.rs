@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::tally::Tallies;
-use crate::credentials::digest::TagSecret;
+use crate::credentials::names::Names;
 use crate::pipeline::batch::Batch;
 use crate::pipeline::file_ends::FileSink;
 use crate::pipeline::stop::Stop;
@@ -35,7 +35,7 @@ impl Sink for AuditSink {
         Wants {
             // Random, so that nobody can aim at a key.
             label_seed: Some(RandomState::new().hash_one(0_u64)),
-            tag_secret: (!self.outlives_run).then(TagSecret::random),
+            names: if self.outlives_run { Names::Lasting } else { Names::of_new_run() },
         }
     }
 

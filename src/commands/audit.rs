@@ -26,7 +26,7 @@ use crate::pipeline::file_ends::{FileSink, FileSource, FilesDone, ReadFailures};
 use crate::pipeline::kafka_ends::RangeSource;
 use crate::pipeline::stop::Stop;
 use crate::pipeline::{self, Editions, Meters, Setup};
-use crate::state::State;
+use crate::state::{Settings, State};
 
 /// LIMIT: characters of an error that a report tells.
 const ERROR_CHARS_MAX: usize = 400;
@@ -157,7 +157,8 @@ pub(super) fn audit(
 ) -> Result<Audited, Failure> {
     let stop = Signals::catch()?.stop_within(config.pipeline.stop_deadline_ms);
     let continued = args.state.as_deref().is_some_and(Path::exists);
-    let state = memory::open(args.state.as_deref(), audit::settings(config, task.sample_one_in), true)?;
+    let settings = audit::settings(config, task.sample_one_in);
+    let state = memory::open(args.state.as_deref(), settings.clone(), true)?;
     let (unread, done, count) = (ReadFailures::default(), FilesDone::default(), BytesRead::default());
     let mut config = audit::in_bulk(config.clone());
     if task.as_of.is_none() {
@@ -169,6 +170,7 @@ pub(super) fn audit(
     let plant = Plant {
         config: &config,
         rules,
+        settings: &settings,
         state: &state,
         stop: &stop,
         count: &count,
@@ -262,6 +264,7 @@ fn tell_left_out(skipped: &Skipped, paths: &[PathBuf]) -> Result<(), Failure> {
 struct Plant<'a> {
     config: &'a Config,
     rules: &'a Arc<Rules>,
+    settings: &'a Settings,
     state: &'a Mutex<State>,
     stop: &'a Arc<Stop>,
     count: &'a BytesRead,
@@ -278,13 +281,13 @@ fn drive<S: pipeline::Source>(
     names: &[String],
     goal: Option<audit_progress::Goal>,
 ) -> (SharedTallies, Result<(), Failure>) {
-    let Plant { config, rules, state, stop, count, sample_one_in, outlives_run } = plant;
+    let Plant { config, rules, settings, state, stop, count, sample_one_in, outlives_run } = plant;
     let expected = goal.map_or(0, audit_progress::Goal::records) / sample_one_in.max(&1);
     state.lock().unwrap_or_else(PoisonError::into_inner).reserve(expected);
     let tallies = Arc::new(Mutex::new(Tallies::new(Arc::clone(rules), names).expecting(expected)));
     let sink = AuditSink::new(Arc::clone(&tallies), split, *outlives_run);
     let meters = Meters::default();
-    let editions = Editions::from(Arc::clone(rules));
+    let editions = Editions::new(Arc::clone(rules), Settings::clone(settings), None);
     let setup = Setup { rules: &editions, state, pipeline: &config.pipeline, stop, meters: &meters };
     let ended = Stop::default();
     let ran = std::thread::scope(|scope| {

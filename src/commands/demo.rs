@@ -126,8 +126,9 @@ fn filter(
     let mut log_error = None;
 
     let meters = Meters::default();
-    let editions = Editions::from(Arc::clone(rules));
-    let state = Mutex::new(State::new(Settings::of(config))?.following_order());
+    let settings = Settings::of(config);
+    let editions = Editions::new(Arc::clone(rules), settings.clone(), None);
+    let state = Mutex::new(State::new(settings)?.following_order());
     let setup = Setup { rules: &editions, state: &state, pipeline: &config.pipeline, stop, meters: &meters };
     let done = Stop::default();
     let summary = std::thread::scope(|scope| {

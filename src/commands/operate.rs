@@ -16,6 +16,7 @@ use crate::ops::{self, Hub, Parts, Places, Port, ShadowGroups};
 use crate::pipeline::sample::Sampler;
 use crate::pipeline::stop::Stop;
 use crate::pipeline::{Editions, Meters};
+use crate::state::Settings;
 use crate::status::Status;
 
 /// The rules of a run, and the way to replace them.
@@ -30,7 +31,7 @@ impl Rulebook {
         // A format of the command line does not stand in the file.
         let file = args.config.as_deref().filter(|_| args.format.is_none());
         let (rules, candidate) = reload::compile(config, file.or(args.config.as_deref())).map_err(usage)?;
-        let editions = Arc::new(Editions::new(rules, candidate));
+        let editions = Arc::new(Editions::new(rules, Settings::of(config), candidate));
         let reloader = Arc::new(Reloader::new(
             args.config.as_deref(),
             args.format.as_deref(),

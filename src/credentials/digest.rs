@@ -1,12 +1,11 @@
-//! What is derived by SHA-256 alone: agh's capability digest and direct-room id, identities, content tags, file hashes.
-
-use std::hash::{BuildHasher as _, RandomState};
+//! What is derived by SHA-256 alone: agh's capability digest and direct-room id, identities and content tags that last, file
+//! hashes.
 
 use ring::digest::{Context, SHA256};
 use sha2::block_api::compress256;
 use twox_hash::XxHash3_64;
 
-use super::canonical::{self, Buffers, Unfit, capability as capability_form};
+use super::canonical::{Buffers, capability as capability_form};
 use super::mac::Mac;
 use crate::tape::{Node, NodeIndex, Tape};
 
@@ -90,7 +89,7 @@ pub fn identity(parts: &[&[u8]]) -> Identity {
 }
 
 /// Two blocks of SHA-256.
-const SHORT_ROOM: usize = 128;
+pub(super) const SHORT_ROOM: usize = 128;
 
 /// SHA-256 of the first bytes of a room that is zero behind them; `None` if they leave no room for the padding.
 ///
@@ -127,7 +126,7 @@ fn length_of(part: &[u8]) -> [u8; 4] {
 }
 
 /// Writes the parts and their lengths; `None` if there is not enough room.
-fn join(parts: &[&[u8]], room: &mut [u8]) -> Option<usize> {
+pub(super) fn join(parts: &[&[u8]], room: &mut [u8]) -> Option<usize> {
     let mut at = 0;
     for part in parts {
         room.get_mut(at..at + 4)?.copy_from_slice(&length_of(part));
@@ -167,61 +166,6 @@ pub fn content_tag(payload: &[u8], mac: Option<&Mac>) -> u64 {
         None => sha256(&[payload]),
     };
     u64::from_le_bytes(hashed.first_chunk().copied().unwrap_or_default())
-}
-
-/// A secret of one run, for tags that nobody reads once it has ended.
-///
-/// PERF: of 1.3 KB, XXH3 under a secret takes a twentieth of the time of SHA-256 (52 and 1,100 ns, Intel Xeon). Whoever does not know the secret cannot make two
-/// payloads with one tag; to look for them takes a run that answers for each attempt.
-#[derive(Clone)]
-pub struct TagSecret([u8; TAG_SECRET_BYTES]);
-
-/// As long as the secret that XXH3 has when it is given none.
-const TAG_SECRET_BYTES: usize = 192;
-
-impl TagSecret {
-    /// A new one.
-    #[must_use]
-    pub fn random() -> Self {
-        let mut bytes = [0; TAG_SECRET_BYTES];
-        for word in bytes.as_chunks_mut().0 {
-            *word = RandomState::new().hash_one(0_u64).to_le_bytes();
-        }
-        Self(bytes)
-    }
-
-    /// As [`content_tag`], for comparisons within the run.
-    #[must_use]
-    pub fn tag(&self, payload: &[u8]) -> u64 {
-        XxHash3_64::oneshot_with_secret(&self.0, payload).unwrap_or_else(|_| content_tag(payload, None))
-    }
-}
-
-/// SHA-256 of an envelope's RFC 8785 form: the delivery id of Bluelabel, and humaninloop's content.
-pub fn delivery(tape: Tape<'_>, payload: &[u8], buffers: &mut Buffers) -> Result<Sha256, Unfit> {
-    Ok(sha256(&canonical::jcs(tape, payload, NodeIndex(0), None, buffers)?.pieces()))
-}
-
-/// The members that make Bluelabel's logical id, in the order of RFC 8785.
-const LOGICAL: [&str; 6] = ["payload", "recipient_id", "sender_id", "task_id", "trace_id", "type"];
-
-/// The logical id of Bluelabel: SHA-256 of the RFC 8785 form of six members; absent ones are left out.
-pub fn logical(tape: Tape<'_>, payload: &[u8], buffers: &mut Buffers) -> Result<Sha256, Unfit> {
-    buffers.out.clear();
-    let values = LOGICAL.map(|name| canonical::member(tape, NodeIndex(0), name));
-    buffers.out.push(b'{');
-    for (name, value) in LOGICAL.iter().zip(values) {
-        let Some(value) = value else { continue };
-        if buffers.out.len() > 1 {
-            buffers.out.push(b',');
-        }
-        buffers.out.push(b'"');
-        buffers.out.extend_from_slice(name.as_bytes());
-        buffers.out.extend_from_slice(b"\":");
-        canonical::append_jcs(tape, payload, value, None, buffers)?;
-    }
-    buffers.out.push(b'}');
-    Ok(sha256(&[&buffers.out]))
 }
 
 /// SHA-256 of an agh capability's fixed form.

@@ -8,10 +8,9 @@
 //! | [`jwt::Verifier::verify`] | a compact JWS with RS256: its [`jwt::Claims`], from a cache if it was seen |
 //! | [`proof::verify`] | the Ed25519 proof of an agh envelope |
 //! | [`digest::capability`], [`digest::direct_id`] | what agh derives by SHA-256 |
-//! | [`digest::delivery`], [`digest::logical`] | what Bluelabel and humaninloop tell envelopes apart by |
-//! | [`digest::identity`], [`digest::content_tag`] | what the replay window keeps of a record |
+//! | [`names::Names`] | what the replay window and the ledger keep of a record: identities and contents, for good or for one run |
 //! | [`digest::FileHash`] | the text of an attachment's hash |
-//! | [`canonical::jcs`], [`canonical::cpython`] | the canonical bytes themselves |
+//! | [`canonical::jcs`], [`canonical::cpython`], [`canonical::whole`], [`canonical::whole_and_members`] | the canonical bytes themselves |
 //! | [`keys::Secret`], [`keys::KeyRing`] | secrets from texts, files and the environment; several at a time |
 //!
 //! Functions take the tape, the payload that it was made from, nodes of it (a member is named by the node of its
@@ -25,6 +24,7 @@ pub mod digest;
 pub mod jwt;
 pub mod keys;
 pub mod mac;
+pub mod names;
 pub mod proof;
 #[cfg(test)]
 mod tests;

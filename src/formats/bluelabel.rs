@@ -13,14 +13,14 @@ use serde_json::{Value, json};
 
 use crate::clock::Timestamp;
 use crate::config::{self, PayloadShape, Profile};
-use crate::credentials::{Scratch, digest};
+use crate::credentials::Scratch;
+use crate::credentials::canonical;
 use crate::program::Observer;
 use crate::tape::{Node, NodeIndex, StaticNode};
 
 use super::compiled::{BuiltIn, FormatError};
-use super::facts::{Facts, Lifecycle};
+use super::facts::{Asked, Facts, Lifecycle};
 use super::fields::fields;
-use super::humaninloop::content_tag;
 use super::record::Record;
 use super::rule::{Report, RuleSet, rules};
 use super::shapes::Edit;
@@ -69,6 +69,8 @@ pub(super) const HIDDEN: &[&str] = &[
     "/payload/payload/requested_inputs/*/options",
 ];
 
+/// What makes two envelopes one logical message, in the order of RFC 8785.
+const LOGICAL: [&str; 6] = ["payload", "recipient_id", "sender_id", "task_id", "trace_id", "type"];
 /// The types whose payloads have a contract in the schema.
 const CONTRACTS: [&str; 3] = ["task_result", "error", "needs_input"];
 
@@ -175,21 +177,29 @@ impl BuiltIn for Bluelabel {
     }
 
     fn facts(&self, record: &Record<'_>, scratch: &mut Scratch) -> Facts {
-        let delivery = digest::delivery(record.tape, record.payload, &mut scratch.canonical).ok();
-        let logical = digest::logical(record.tape, record.payload, &mut scratch.canonical).ok();
+        let Record { tape, payload, asked: Asked { names, sequences }, .. } = *record;
+        let forms = &mut scratch.canonical;
+        let (delivery, logical) = if sequences.bluelabel {
+            let (whole, logical) = canonical::whole_and_members(tape, payload, &LOGICAL, forms);
+            (whole, logical.ok())
+        } else {
+            (canonical::whole(tape, payload, forms), None)
+        };
+        let delivery = delivery.ok().map(|form| names.content(form));
+        let logical = logical.map(|form| names.content(form));
         let retries = record.node(RETRY_COUNT).and_then(|at| record.number_at(at)).unwrap_or_default();
         let sent = record.text(TIMESTAMP).and_then(Timestamp::from_rfc3339).unwrap_or_default();
         let now = record.now.unwrap_or(sent);
         Facts {
-            identity: delivery.map(|delivery| digest::identity(&[b"bluelabel", &delivery])),
-            content: delivery.map_or(0, |delivery| content_tag(&delivery)),
+            identity: delivery.map(|delivery| names.identity(&[b"bluelabel", delivery.bytes()])),
+            content: delivery.map_or(0, |delivery| delivery.tag()),
             now: Some(now),
             capped: false,
             burns: false,
             // At least as long as a copy could still be fresh.
             keep_until: now.plus_secs(self.keep_s).max(sent.plus_secs(self.max_age_s)),
             lifecycle: logical.map_or(Lifecycle::None, |logical| Lifecycle::Bluelabel {
-                logical: digest::identity(&[b"bluelabel", &logical]),
+                logical: names.identity(&[b"bluelabel", logical.bytes()]),
                 retry_count: retries as u64,
             }),
         }

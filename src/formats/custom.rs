@@ -8,7 +8,7 @@ use crate::clock::Timestamp;
 use crate::config::{self, Constant, CustomKeys, Detect, SignatureEncoding, TimestampForm};
 use crate::credentials::keys::{Encoding, KeyRing};
 use crate::credentials::mac::{self, MacError, TagText};
-use crate::credentials::{Scratch, Unfit, digest};
+use crate::credentials::{Scratch, Unfit};
 use crate::program::Observer;
 use crate::tape::{Node, NodeIndex, StaticNode, Tape};
 
@@ -158,9 +158,10 @@ impl Custom {
     pub(super) fn facts(&self, record: &Record<'_>, _: &mut Scratch) -> Facts {
         let sent = record.node(TIMESTAMP).and_then(|at| self.time(record, at)).unwrap_or_default();
         let id = record.node(ID).and_then(|node| record.value(node));
-        let by_number = |id: i128| digest::identity(&[self.name.as_bytes(), b"number", &id.to_be_bytes()]);
+        let names = &record.asked.names;
+        let by_number = |id: i128| names.identity(&[self.name.as_bytes(), b"number", &id.to_be_bytes()]);
         let identity = match id {
-            Some(Node::String(id)) => Some(digest::identity(&[self.name.as_bytes(), b"text", id.as_bytes()])),
+            Some(Node::String(id)) => Some(names.identity(&[self.name.as_bytes(), b"text", id.as_bytes()])),
             Some(Node::Static(StaticNode::U64(id))) => Some(by_number(id.into())),
             _ => record.node(ID).and_then(|node| record.whole_at(node)).map(|id| by_number(id.into())),
         };

@@ -2,6 +2,65 @@
 
 use crate::clock::Timestamp;
 use crate::credentials::digest::Identity;
+use crate::credentials::names::Names;
+
+/// What is asked of a record that holds.
+#[derive(Clone, Default)]
+pub struct Asked {
+    /// How what facts compare is named; in one run in one way.
+    pub names: Names,
+    /// Whose sequence rules are looked at.
+    pub sequences: Sequences,
+}
+
+/// The families of sequence rules that somebody looks at: for the others, nothing is found out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "one for each family, none of which tells of another")]
+pub struct Sequences {
+    /// olympus: parents.
+    pub olympus_parents: bool,
+    /// olympus: assignments, rounds, cancellations.
+    pub olympus_sequence: bool,
+    /// olympus: signatures of scheme v1 that come again.
+    pub olympus_mac: bool,
+    /// agh: the lifecycle of work.
+    pub agh: bool,
+    /// alfred: requests and responses.
+    pub alfred: bool,
+    /// bluelabel: retries.
+    pub bluelabel: bool,
+    /// humaninloop: iterations and files.
+    pub humaninloop: bool,
+}
+
+impl Default for Sequences {
+    fn default() -> Self {
+        Self::ALL
+    }
+}
+
+impl Sequences {
+    /// All of them.
+    pub const ALL: Self = Self {
+        olympus_parents: true,
+        olympus_sequence: true,
+        olympus_mac: true,
+        agh: true,
+        alfred: true,
+        bluelabel: true,
+        humaninloop: true,
+    };
+    /// None of them.
+    pub const NONE: Self = Self {
+        olympus_parents: false,
+        olympus_sequence: false,
+        olympus_mac: false,
+        agh: false,
+        alfred: false,
+        bluelabel: false,
+        humaninloop: false,
+    };
+}
 
 /// What the window and the ledger need of one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +84,7 @@ pub struct Facts {
 /// What the sequence rules of a format need of one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lifecycle {
-    /// The format has no sequence rules, or none for this record.
+    /// The format has no sequence rules, none for this record, or none that are asked for.
     None,
     /// The record is accepted and changes nothing.
     Ignored,
@@ -100,12 +159,10 @@ pub enum Exchange {
 /// A message of olympus; personas by their place in the format's tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OlympusMessage {
-    /// Session and correlation id: the work unit.
+    /// Session and correlation id: the work unit; zero where only signatures are asked for.
     pub work: Identity,
-    /// The message's id.
-    pub message: Identity,
-    /// The parent's id, unless it is a root.
-    pub parent: Option<Identity>,
+    /// Where it stands in its work, if parents are asked for.
+    pub lineage: Option<Lineage>,
     /// Sender.
     pub source: u8,
     /// Receiver.
@@ -120,8 +177,25 @@ pub struct OlympusMessage {
     pub cycle: Option<u8>,
     /// Whether `payload.partial` is true.
     pub partial: bool,
-    /// The signature, if it is of scheme v1.
+    /// The signature, if it is of scheme v1 and asked for.
     pub mac: Option<Identity>,
+}
+
+/// Where a message of olympus stands in its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lineage {
+    /// The message's name within its work.
+    pub message: Identity,
+    /// The parent's, unless it is a root.
+    pub parent: Option<Identity>,
+}
+
+impl OlympusMessage {
+    /// The name of a message within its work: a parent of another work is not found under it.
+    #[must_use]
+    pub fn name(names: &Names, work: Identity, message: Identity) -> Identity {
+        names.identity(&[&work, &message])
+    }
 }
 
 /// Those who judge the work of others (olympus).

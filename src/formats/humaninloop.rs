@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use crate::config::{self, Profile};
-use crate::credentials::{Scratch, digest};
+use crate::credentials::{Scratch, canonical, digest::Identity};
 use crate::program::Observer;
 use crate::tape::{Node, NodeIndex, StaticNode};
 
@@ -139,7 +139,9 @@ impl BuiltIn for Input {
     }
 
     fn facts(&self, record: &Record<'_>, scratch: &mut Scratch) -> Facts {
-        Facts { lifecycle: iteration_of(record), ..self.identities.facts(record, scratch) }
+        let lifecycle =
+            if record.asked.sequences.humaninloop { iteration_of(record) } else { Lifecycle::None };
+        Facts { lifecycle, ..self.identities.facts(record, scratch) }
     }
 }
 
@@ -153,7 +155,8 @@ fn iteration_of(record: &Record<'_>) -> Lifecycle {
         return Lifecycle::None;
     };
     let key = record.key.unwrap_or_default();
-    let run = digest::identity(&[b"humaninloop-run", key, feature.as_bytes(), workflow.as_bytes()]);
+    let run =
+        record.asked.names.identity(&[b"humaninloop-run", key, feature.as_bytes(), workflow.as_bytes()]);
     Lifecycle::Humaninloop { run, iteration: iteration as u32 }
 }
 
@@ -205,7 +208,8 @@ impl BuiltIn for Output {
     }
 
     fn facts(&self, record: &Record<'_>, scratch: &mut Scratch) -> Facts {
-        Facts { lifecycle: files_of(record), ..self.identities.facts(record, scratch) }
+        let lifecycle = if record.asked.sequences.humaninloop { files_of(record) } else { Lifecycle::None };
+        Facts { lifecycle, ..self.identities.facts(record, scratch) }
     }
 }
 
@@ -216,8 +220,8 @@ fn files_of(record: &Record<'_>) -> Lifecycle {
     let mut written = artifacts.filter_map(|artifact| {
         let path = record.member(artifact, "path").and_then(|at| record.text_at(at))?;
         let content = record.member(artifact, "content").and_then(|at| record.text_at(at))?;
-        let tag = digest::content_tag(content.as_bytes(), None) as u32;
-        let file = digest::identity(&[b"humaninloop-file", key, path.as_bytes()]);
+        let tag = record.asked.names.payload_tag(content.as_bytes(), None) as u32;
+        let file = record.asked.names.identity(&[b"humaninloop-file", key, path.as_bytes()]);
         Some(WrittenFile { file, content: tag.max(1) })
     });
     let files = std::array::from_fn(|_| written.next());
@@ -271,13 +275,15 @@ const ID_HEADERS: [&str; 2] = ["message-id", "ce_id"];
 
 impl Identities {
     fn facts(&self, record: &Record<'_>, scratch: &mut Scratch) -> Facts {
-        let content = digest::delivery(record.tape, record.payload, &mut scratch.canonical).ok();
+        let names = &record.asked.names;
+        let form = canonical::whole(record.tape, record.payload, &mut scratch.canonical);
+        let content = form.map(|form| names.content(form)).ok();
         let key = record.key.unwrap_or_default();
-        let by_content = || content.map(|content| digest::identity(&[self.kind, key, &content]));
+        let by_content = || content.map(|content| names.identity(&[self.kind, key, content.bytes()]));
         let now = record.now.unwrap_or_default();
         Facts {
             identity: self.by_header(record).or_else(by_content),
-            content: content.map_or(0, |content| content_tag(&content)),
+            content: content.map_or(0, |content| content.tag()),
             now: record.now,
             keep_until: now.plus_secs(self.keep_s),
             capped: false,
@@ -287,19 +293,15 @@ impl Identities {
     }
 
     /// The identity that a header gives, where headers are trusted; an empty one gives none.
-    fn by_header(&self, record: &Record<'_>) -> Option<digest::Identity> {
+    fn by_header(&self, record: &Record<'_>) -> Option<Identity> {
         let headers = record.headers.filter(|_| self.by_header)?;
         ID_HEADERS.iter().find_map(|name| {
             let mut identity = None;
             headers.each(name, &mut |id| {
-                identity = (!id.is_empty()).then(|| digest::identity(&[self.kind, b"id", id, b""]));
+                identity =
+                    (!id.is_empty()).then(|| record.asked.names.identity(&[self.kind, b"id", id, b""]));
             });
             identity
         })
     }
-}
-
-/// The identity is the content, so its digest is the tag, too.
-pub(super) fn content_tag(content: &digest::Sha256) -> u64 {
-    u64::from_le_bytes(content.first_chunk().copied().unwrap_or_default())
 }

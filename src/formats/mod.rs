@@ -34,8 +34,8 @@ pub(crate) use compiled::program_limits;
 pub use compiled::{Compiled, FormatError, Lack, compile};
 pub use detect::{Claimed, Claims, Detector};
 pub use facts::{
-    AghMessage, AlfredMessage, Evaluator, Exchange, Facts, Lifecycle, OlympusMessage, OlympusType,
-    WRITTEN_FILES_MAX, WorkStep, WrittenFile,
+    AghMessage, AlfredMessage, Asked, Evaluator, Exchange, Facts, Lifecycle, Lineage, OlympusMessage,
+    OlympusType, Sequences, WRITTEN_FILES_MAX, WorkStep, WrittenFile,
 };
 pub use fields::{Field, FieldTable, Fields};
 pub use record::{Headers, Record};

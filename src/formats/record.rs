@@ -3,10 +3,10 @@
 use std::cmp::Ordering;
 
 use crate::clock::Timestamp;
-use crate::credentials::digest::{self, TagSecret};
 use crate::program::Decimal;
 use crate::tape::{Node, NodeIndex, StaticNode, Tape};
 
+use super::facts::Asked;
 use super::fields::{Field, Fields, behind};
 use super::rule::Found;
 
@@ -35,8 +35,8 @@ pub struct Record<'a> {
     pub headers: Option<&'a dyn Headers>,
     /// What the rules have found out, once they have run.
     pub found: Found,
-    /// The secret of content tags, where they are compared within one run only.
-    pub tag_secret: Option<&'a TagSecret>,
+    /// What its facts are to hold.
+    pub asked: &'a Asked,
 }
 
 impl<'a> Record<'a> {
@@ -64,10 +64,7 @@ impl<'a> Record<'a> {
     /// What tells the record from others with the same identity.
     #[must_use]
     pub fn content_tag(&self) -> u64 {
-        match self.tag_secret {
-            Some(secret) => secret.tag(self.payload),
-            None => digest::content_tag(self.payload, self.found.mac.as_ref()),
-        }
+        self.asked.names.payload_tag(self.payload, self.found.mac.as_ref())
     }
 
     /// A node.

@@ -2,9 +2,9 @@
 
 use super::known::Known;
 use super::{Judge, Rules};
-use crate::credentials::{self, digest::TagSecret};
+use crate::credentials;
 use crate::formats::labels::{Labeller, Labels, Stand};
-use crate::formats::{Facts, Fields};
+use crate::formats::{Asked, Facts, Fields};
 use crate::outline::{ByOutline, Outlines};
 use crate::program;
 use crate::tape::Parser;
@@ -23,7 +23,7 @@ impl Judge {
             known: ByOutline::new(Known::default),
             makes_facts: false,
             facts: None,
-            tag_secret: None,
+            asked: Asked::default(),
             labeller: None,
             stands: ByOutline::new(Stand::default),
             labels: Labels::default(),
@@ -33,19 +33,18 @@ impl Judge {
     /// Starts over with other rules: what was learned under the old ones goes with them.
     #[cold]
     pub(super) fn renew(&mut self, rules: &Rules) {
-        let (makes_facts, tag_secret) = (self.makes_facts, self.tag_secret.take());
-        let labeller = self.labeller.take();
-        *self = Self { makes_facts, tag_secret, labeller, ..Self::new(rules) };
+        let (asked, labeller) = (std::mem::take(&mut self.asked), self.labeller.take());
+        *self = Self { makes_facts: self.makes_facts, asked, labeller, ..Self::new(rules) };
     }
 
-    /// From now on, facts are made of records that hold.
+    /// From now on, facts are made of records that hold: all that there are, with names that last.
     pub fn make_facts(&mut self) {
-        self.makes_facts = true;
+        self.make_facts_for(Asked::default());
     }
 
-    /// From now on, the content tags of facts are good for this run alone; all judges of it have the same secret.
-    pub fn tag_within_run(&mut self, secret: TagSecret) {
-        self.tag_secret = Some(secret);
+    /// From now on, such facts are made of records that hold; all judges of a run are asked alike.
+    pub fn make_facts_for(&mut self, asked: Asked) {
+        (self.makes_facts, self.asked) = (true, asked);
     }
 
     /// The facts of the last record, if they are made and it holds.

@@ -25,9 +25,9 @@ pub use input::{Input, Payload};
 pub use rules::{Rules, RulesError};
 pub use watch::{NoWatch, StageWatch, Watch};
 
-use crate::credentials::{self, digest::TagSecret};
+use crate::credentials;
 use crate::formats::labels::{Labeller, Labels, Stand};
-use crate::formats::{Binding, Compiled, Facts, Fields, Found, Headers, Record, RuleSet};
+use crate::formats::{Asked, Binding, Compiled, Facts, Fields, Found, Headers, Record, RuleSet};
 use crate::histograms::Stage;
 use crate::outline::{ByOutline, Outlines};
 use crate::program::{self, AllFailures, FirstFailure, Observer};
@@ -50,8 +50,8 @@ pub struct Judge {
     makes_facts: bool,
     /// Those of the last record, if it holds.
     facts: Option<Facts>,
-    /// Where content is compared within one run only.
-    tag_secret: Option<TagSecret>,
+    /// What they are to hold.
+    asked: Asked,
     /// Finds labels, where somebody wants them.
     labeller: Option<Labeller>,
     /// Where they stand, by outline.
@@ -125,9 +125,8 @@ impl Judge {
         if self.rules != rules.id() {
             self.renew(rules);
         }
-        let Self { parser, scratch, secrets, fields, makes_facts, outlines, known, facts, .. } = self;
+        let Self { parser, scratch, secrets, fields, makes_facts, outlines, known, facts, asked, .. } = self;
         let (labeller, stands, labels) = (&self.labeller, &mut self.stands, &mut self.labels);
-        let tag_secret = self.tag_secret.as_ref();
         *facts = None;
         if labeller.is_some() {
             *labels = Labels::default();
@@ -169,8 +168,7 @@ impl Judge {
                         fields
                     };
                     let (Input { now, key, .. }, found) = (input, Found::default());
-                    let record =
-                        Record { tape, payload, in_shape, fields, now, key, headers, found, tag_secret };
+                    let record = Record { tape, payload, in_shape, fields, now, key, headers, found, asked };
                     let mut report = format.report(observer);
                     let mut held = meaning(format, &record, &mut report, watch);
                     if held.is_continue() {

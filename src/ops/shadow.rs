@@ -222,7 +222,7 @@ mod tests {
             to.send(Some(ShadowChanges { of: Arc::clone(&of), records: vec![record] })).unwrap();
         }
         // By the time that somebody looks, the rules have no candidate, and the run has ended.
-        let editions = Editions::from(Arc::new(rules()));
+        let editions = Editions::new(Arc::new(rules()), Settings::of(&config), None);
         let groups = ShadowGroups::default();
         let places = Places::Files(vec!["in.ndjson".into()]);
         to.send(None).unwrap();

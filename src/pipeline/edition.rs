@@ -17,8 +17,8 @@ pub struct Edition {
     /// Counts up from 0, the one that the run began with.
     pub number: u64,
     rules: Arc<Rules>,
-    /// What the gate goes by from this edition on; `None` in the first, whose state is made with it.
-    pub settings: Option<state::Settings>,
+    /// What the gate goes by from this edition on, and what workers find out for it.
+    pub settings: state::Settings,
     /// Rules that are tried beside these.
     pub candidate: Option<Arc<Candidate>>,
 }
@@ -46,17 +46,11 @@ pub struct Editions {
     current: ArcSwap<Edition>,
 }
 
-impl From<Arc<Rules>> for Editions {
-    fn from(rules: Arc<Rules>) -> Self {
-        Self::new(rules, None)
-    }
-}
-
 impl Editions {
     /// The first edition.
     #[must_use]
-    pub fn new(rules: Arc<Rules>, candidate: Option<Arc<Candidate>>) -> Self {
-        let first = Edition { number: 0, rules, settings: None, candidate };
+    pub fn new(rules: Arc<Rules>, settings: state::Settings, candidate: Option<Arc<Candidate>>) -> Self {
+        let first = Edition { number: 0, rules, settings, candidate };
         Self { current: ArcSwap::from_pointee(first) }
     }
 
@@ -74,7 +68,7 @@ impl Editions {
         candidate: Option<Arc<Candidate>>,
     ) -> u64 {
         let number = self.current.load().number + 1;
-        self.current.store(Arc::new(Edition { number, rules, settings: Some(settings), candidate }));
+        self.current.store(Arc::new(Edition { number, rules, settings, candidate }));
         number
     }
 }

@@ -28,7 +28,7 @@ use super::shadow::Shadow;
 use super::tally::Tally;
 
 /// So many records are decided about after what is known of them was fetched from memory together.
-const EXPECTED: usize = 64;
+const EXPECTED: usize = 32;
 
 /// What the gate hears besides batches.
 #[derive(Clone, Copy)]
@@ -196,7 +196,7 @@ fn epoch_of(epochs: &mut HashMap<Partition, u32>, partition: Partition, epoch: u
 /// Which edition of the rules each partition's last batch had, and the place from which on it holds, if another held before.
 #[derive(Default)]
 struct Followed {
-    newest: u64,
+    newest: Option<u64>,
     of_partition: HashMap<Partition, (u64, Option<u64>)>,
 }
 
@@ -211,11 +211,9 @@ impl Followed {
             let hash = edition.hash().to_owned();
             meters.note_change(RuleChange { edition: edition.number, hash, partition, place });
         }
-        if edition.number > self.newest {
-            self.newest = edition.number;
-            if let Some(settings) = &edition.settings {
-                state.adopt(settings.clone());
-            }
+        if self.newest.is_none_or(|newest| edition.number > newest) {
+            self.newest = Some(edition.number);
+            state.adopt(edition.settings.clone());
         }
     }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 
 use crossbeam::channel::Sender;
 
-use crate::formats::Facts;
+use crate::formats::{Asked, Facts};
 use crate::judge::{Input, Judge, NoWatch};
 use crate::state::{Origin, State};
 use crate::verdict::{FormatId, Reason};
@@ -65,7 +65,8 @@ impl SecondJudge {
         let Some(candidate) = &batch.rules.candidate else { return };
         if kept.as_ref().is_none_or(|kept| !Arc::ptr_eq(&kept.of, candidate)) {
             let mut judge = Judge::new(&candidate.rules);
-            judge.make_facts();
+            let sequences = candidate.settings.sequences();
+            judge.make_facts_for(Asked { sequences, ..Asked::default() });
             *kept = Some(Self { of: Arc::clone(candidate), judge });
         }
         let Some(Self { judge, .. }) = kept else { return };

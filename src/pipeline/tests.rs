@@ -111,8 +111,9 @@ fn run_with(trouble: &Trouble) -> (Result<Summary, PipelineError>, Vec<u64>, boo
     config.pipeline.batch_records_max = 1;
     let (stop, meters, lines, finished) =
         (Stop::default(), Meters::default(), Mutex::default(), Mutex::default());
-    let rules = Editions::from(Arc::new(Rules::compile(&config).unwrap()));
-    let state = Mutex::new(State::new(crate::state::Settings::of(&config)).unwrap());
+    let settings = crate::state::Settings::of(&config);
+    let rules = Editions::new(Arc::new(Rules::compile(&config).unwrap()), settings.clone(), None);
+    let state = Mutex::new(State::new(settings).unwrap());
     let setup =
         Setup { rules: &rules, state: &state, pipeline: &config.pipeline, stop: &stop, meters: &meters };
     let source = Numbers { next: 0, end: 10_000, panic_at: trouble.worker, fail_at: trouble.source };

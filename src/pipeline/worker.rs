@@ -8,6 +8,7 @@ use crossbeam::channel::{Receiver, Sender};
 use twox_hash::XxHash3_128;
 
 use crate::config;
+use crate::formats::Asked;
 use crate::formats::labels::Labels;
 use crate::histograms::{Recorder, Stage};
 use crate::judge::{Input, Judge, NoWatch, Payload, StageWatch};
@@ -56,12 +57,10 @@ pub(super) fn run(
         judge.take_if(|(of, _)| *of != edition);
         let (_, judge) = judge.get_or_insert_with(|| {
             let mut judge = Judge::new(&batch.rules);
-            judge.make_facts();
+            let sequences = batch.rules.settings.sequences();
+            judge.make_facts_for(Asked { names: wants.names.clone(), sequences });
             if let Some(seed) = wants.label_seed {
                 judge.make_labels(&batch.rules, seed);
-            }
-            if let Some(secret) = &wants.tag_secret {
-                judge.tag_within_run(secret.clone());
             }
             (edition, judge)
         });

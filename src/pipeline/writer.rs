@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Receiver, RecvTimeoutError, Sender};
 
-use crate::credentials::digest::TagSecret;
+use crate::credentials::names::Names;
 use crate::histograms::{Recorder, Stage};
 
 use super::batch::Batch;
@@ -61,8 +61,8 @@ impl Receipt {
 pub struct Wants {
     /// The seed of the labels that batches are to carry.
     pub label_seed: Option<u64>,
-    /// The secret of content tags, if nobody compares them once the run has ended.
-    pub tag_secret: Option<TagSecret>,
+    /// How what facts compare is named: names of the run where nobody compares them once it has ended.
+    pub names: Names,
 }
 
 /// Where records go.

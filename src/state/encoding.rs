@@ -10,9 +10,11 @@
 
 use super::State;
 use super::bytes::Bytes;
-use super::ledger::{Entry, EntryKey, Kind, within};
+use super::ledger::{Entry, EntryKey, Kind};
 use super::window::{NoMemory, Second};
 use crate::credentials::digest::{Identity, sha256};
+use crate::credentials::names::Names;
+use crate::formats::OlympusMessage;
 
 const MAGIC: &[u8; 4] = b"TGST";
 const VERSION: u8 = 2;
@@ -156,7 +158,8 @@ impl Bytes<'_> {
         if kind == MESSAGE_OF_ANY_WORK {
             let work = self.take()?;
             let entry = Entry::read(Kind::OlympusMessage, self)?;
-            return Some(Told::Entry((Kind::OlympusMessage, within(work, identity)), Some((entry, expiry))));
+            let name = OlympusMessage::name(&Names::Lasting, work, identity);
+            return Some(Told::Entry((Kind::OlympusMessage, name), Some((entry, expiry))));
         }
         let kind = kind_of(kind)?;
         Some(Told::Entry((kind, identity), Some((Entry::read(kind, self)?, expiry))))

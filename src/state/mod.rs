@@ -158,12 +158,12 @@ impl State {
 
     /// These records are decided about next: has what is known of them fetched from memory, all at once. They should be
     /// few enough for what is fetched to stay near.
-    pub fn expect(&mut self, facts: &[Facts]) {
+    pub fn expect(&self, facts: &[Facts]) {
         let Settings { replay, olympus_mac, .. } = self.settings;
         let identities = facts.iter().filter_map(|facts| facts.identity).filter(|_| replay != Mode::Off);
         let macs = facts.iter().filter_map(|facts| guarded_mac(facts, olympus_mac));
         self.window.expect(identities.chain(macs));
-        self.ledger.expect(facts, &self.settings);
+        self.ledger.expect(facts);
     }
 
     /// Goes by other settings from now on; what was seen stays, and so do the sizes of window and ledger.

@@ -1,6 +1,7 @@
 //! Which families of sequence rules hold: the configuration's word, or the profile's where it says `auto`.
 
 use crate::config::{self, Config, Correlation, Enforcement, Profile, ReplayGuard};
+use crate::formats::Sequences;
 
 /// How a family of rules is applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +72,20 @@ impl Settings {
             },
             window: config.window.clone(),
             ledger_entries_max: config.ledger.entries_max as usize,
+        }
+    }
+
+    /// The families of sequence rules that are looked at.
+    #[must_use]
+    pub fn sequences(&self) -> Sequences {
+        Sequences {
+            olympus_parents: self.olympus_parents != Mode::Off,
+            olympus_sequence: self.olympus_sequence != Mode::Off,
+            olympus_mac: self.olympus_mac != Mode::Off,
+            agh: self.agh_lifecycle != Mode::Off,
+            alfred: self.alfred_correlation != Mode::Off,
+            bluelabel: self.bluelabel_retries != Mode::Off,
+            humaninloop: self.humaninloop_sequence != Mode::Off,
         }
     }
 }

@@ -7,7 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::*;
 use crate::config::{self, Config};
 use crate::credentials::digest::Identity;
-use crate::formats::{AghMessage, AlfredMessage, Evaluator, Exchange, OlympusMessage, OlympusType, WorkStep};
+use crate::credentials::names::Names;
+use crate::formats::{
+    AghMessage, AlfredMessage, Evaluator, Exchange, Lineage, OlympusMessage, OlympusType, WorkStep,
+};
 
 /// Numbers from a seed that is printed where a test fails.
 pub(super) struct Random(u64);
@@ -259,8 +262,10 @@ fn random_facts(random: &mut Random, now: i64) -> Facts {
             let evaluator = random.pick(&[None, Some(Evaluator::Tests), Some(Evaluator::Documents)]);
             Lifecycle::Olympus(OlympusMessage {
                 work: id(400 + random.below(10)),
-                message: id(1000 + random.below(400)),
-                parent: random.flip().then(|| id(1000 + random.below(400))),
+                lineage: Some(Lineage {
+                    message: id(1000 + random.below(400)),
+                    parent: random.flip().then(|| id(1000 + random.below(400))),
+                }),
                 source: random.below(9) as u8,
                 target: random.below(9) as u8,
                 evaluator,
@@ -451,6 +456,15 @@ fn another_version_is_refused_by_its_number() {
     }
 }
 
+/// What stands in snapshots and journals keeps its meaning.
+#[test]
+fn a_message_keeps_its_name_within_its_work() {
+    // SHA-256 of both, each behind its length in four bytes.
+    let name =
+        [0x1e, 0x21, 0x1b, 0xa4, 0x91, 0x4f, 0x28, 0x8f, 0x5f, 0x65, 0x28, 0x85, 0x7a, 0x50, 0x9d, 0x19];
+    assert_eq!(OlympusMessage::name(&Names::Lasting, [1; 16], [2; 16]), name);
+}
+
 /// Version 1 kept messages of olympus under their ids alone, with their work beside them.
 #[test]
 fn a_snapshot_of_the_version_before_is_read() {
@@ -466,9 +480,12 @@ fn a_snapshot_of_the_version_before_is_read() {
     bytes.extend_from_slice(&[4, 2]);
     bytes.extend_from_slice(&id(3));
     bytes.extend_from_slice(&crate::credentials::digest::sha256(&[&bytes]));
-    let child = |work: Identity, message: Identity| Facts {
-        lifecycle: Lifecycle::Olympus(olympus_watch(work, message, Some(parent))),
-        ..facts(u64::from(message[0]) + 50, 0, now, now + 900)
+    let child = |work: Identity, message: Identity| {
+        let within = |message| OlympusMessage::name(&Names::Lasting, work, message);
+        Facts {
+            lifecycle: Lifecycle::Olympus(olympus_watch(work, within(message), Some(within(parent)))),
+            ..facts(u64::from(message[0]) + 50, 0, now, now + 900)
+        }
     };
     let mut state = State::new(strict(window_of(OnFull::Stop, 60))).unwrap();
     state.restore(&bytes).unwrap();
@@ -479,8 +496,7 @@ fn a_snapshot_of_the_version_before_is_read() {
 fn olympus_watch(work: Identity, message: Identity, parent: Option<Identity>) -> OlympusMessage {
     OlympusMessage {
         work,
-        message,
-        parent,
+        lineage: Some(Lineage { message, parent }),
         source: 1,
         target: 2,
         evaluator: None,

@@ -1,11 +1,11 @@
 //! The replay window: which messages were seen, each in one slot of fixed size.
 //!
-//! An identity is 128 bits of SHA-256, so nobody can make another message with a victim's identity; where it stands in
-//! the table depends on a random key of the process, so nobody can aim at a place. Whether an entry still counts is
-//! decided by the time of the record that asks, never by whether the table has got round to dropping it; entries are
-//! dropped by the window's time less a margin, so that a copy that is fresh for anyone finds its id. That time is the
-//! time of what is committed, or, where records have a fixed order, the time by that order: then no verdict depends
-//! on when something was committed.
+//! An identity is 128 bits of SHA-256, or of hashes under secrets of the run, so nobody can make another message with a
+//! victim's identity; where it stands in the table depends on a random key of the process, so nobody can aim at a place.
+//! Whether an entry still counts is decided by the time of the record that asks, never by whether the table has got round
+//! to dropping it; entries are dropped by the window's time less a margin, so that a copy that is fresh for anyone finds
+//! its id. That time is the time of what is committed, or, where records have a fixed order, the time by that order: then
+//! no verdict depends on when something was committed.
 
 use std::hash::{BuildHasher as _, RandomState};
 

@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 use tollgate::clock::Timestamp;
-use tollgate::credentials::canonical::member;
+use tollgate::credentials::canonical::{self, member};
 use tollgate::credentials::jwt::{Jwks, TokenRules, Verifier};
 use tollgate::credentials::keys::{Encoding, KeyRing, Secret};
 use tollgate::credentials::mac::{Alfred, AlfredKeys, Olympus, OlympusKeys, verify_alfred, verify_olympus};
+use tollgate::credentials::names::Names;
 use tollgate::credentials::{Scratch, digest, proof};
 use tollgate::tape::{Node, NodeIndex, Parser, Tape};
 
@@ -31,6 +32,7 @@ struct Keys {
     alfred: AlfredKeys,
     verifier: Verifier,
     token: String,
+    names_of_run: Names,
 }
 
 /// Everything that can be checked of an envelope, whatever its format; how many checks held.
@@ -69,9 +71,14 @@ fn check_all(keys: &Keys, tape: Tape<'_>, payload: &[u8], scratch: &mut Scratch)
     held += u32::from(claims.subject() == Some("alfred-bot") && claims.has_right(&["write:", "tasks"]));
     held += u32::from(claims.tenant() == Ok(Some("default")));
     let buffers = &mut scratch.canonical;
-    held += u32::from(digest::delivery(tape, payload, buffers).is_ok());
-    held += u32::from(digest::logical(tape, payload, buffers).is_ok());
-    held += u32::from(digest::identity(&[payload]) != [0; 16] && digest::content_tag(payload, None) != 0);
+    for names in [&Names::Lasting, &keys.names_of_run] {
+        let members = ["payload", "task_id", "type"];
+        let (whole, some) = canonical::whole_and_members(tape, payload, &members, buffers);
+        for form in [whole, some] {
+            held += u32::from(form.is_ok_and(|form| names.content(form).tag() != 0));
+        }
+        held += u32::from(names.identity(&[payload]) != [0; 16] && names.payload_tag(payload, None) != 0);
+    }
     held += u32::from(digest::capability_fits(tape, NodeIndex(0), "sha256:", buffers));
     held += u32::from(digest::direct_id_fits("direct_", "a", "b", "c", "d"));
     let trust = proof::verify(tape, payload, text(tape, &["from"]), at(tape, &["proof"]), buffers);
@@ -101,6 +108,7 @@ fn warm_checks_allocate_nothing() {
         alfred: AlfredKeys { masters: secret(other, Encoding::Hex), ..AlfredKeys::default() },
         verifier: Verifier::new(Jwks::from_value(&document["jwks"]).unwrap(), rules),
         token: document["jwt"][0]["token"].as_str().unwrap().to_owned(),
+        names_of_run: Names::of_new_run(),
     };
     let (mut parser, mut scratch) = (Parser::new(64), Scratch::default());
     let mut run = || -> u32 {
@@ -116,6 +124,6 @@ fn warm_checks_allocate_nothing() {
     let warm = run();
     let allocations = crate::allocations() - before;
     assert_eq!(cold, warm);
-    assert!(warm as usize > records.len() * 4, "checks held: {warm}");
+    assert!(warm as usize > records.len() * 7, "checks held: {warm}");
     assert_eq!(allocations, 0, "allocations for {} records", records.len());
 }

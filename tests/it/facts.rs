@@ -1,5 +1,5 @@
-//! What the gate learns of accepted records of agh and alfred: which are the same, how long that matters, and what they
-//! do to work and requests.
+//! What the gate learns of accepted records: which are the same, how long that matters, what they do to work and requests,
+//! and that nothing is found out in vain.
 
 use std::fs;
 use std::path::Path;
@@ -7,8 +7,11 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tollgate::clock::Timestamp;
 use tollgate::config::{Config, Profile};
-use tollgate::formats::{AghMessage, AlfredMessage, Exchange, Facts, Lifecycle, WorkStep};
+use tollgate::formats::{
+    AghMessage, AlfredMessage, Asked, Exchange, Facts, Lifecycle, OlympusMessage, Sequences, WorkStep,
+};
 use tollgate::judge::{Input, Judge, NoWatch, Payload, Rules};
+use tollgate::state::{Mode, Settings};
 
 const NOW: i64 = 1_776_366_100;
 
@@ -225,4 +228,104 @@ fn a_lenient_answer_may_carry_the_suffix_of_its_producer() {
     let mut plain = answer.clone();
     plain["message"]["intent"] = json!("TREND_ANALYSIS");
     assert_eq!(source.facts(&answer, now).lifecycle, source.facts(&plain, now).lifecycle);
+}
+
+/// The facts of every fixture that holds, by format.
+fn facts_of_fixtures(sequences: Sequences) -> Vec<(String, Facts)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let mut config = Config::load(&root.join("cases/tollgate.toml")).unwrap();
+    config.rules.profile = Profile::Strict;
+    let rules = Rules::compile(&config).unwrap();
+    let now = Timestamp::from_rfc3339("2026-03-03T12:00:00Z");
+    let mut judge = Judge::new(&rules);
+    judge.make_facts_for(Asked { sequences, ..Asked::default() });
+    let mut found = Vec::new();
+    for format in ["olympus", "agh", "humaninloop-input", "humaninloop-output", "bluelabel"] {
+        let folder = root.join("fixtures").join(format).join("strict/valid");
+        let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        for file in files {
+            let payload = fs::read(&file).unwrap();
+            let input = Input { payload: Payload::Bytes(&payload), key: Some(b"key"), now };
+            judge.judge(&rules, rules.default_binding(), input, &mut Vec::new(), &mut NoWatch);
+            found.extend(judge.facts().map(|facts| (format.to_owned(), *facts)));
+        }
+    }
+    found
+}
+
+#[test]
+fn sequences_that_nobody_looks_at_cost_no_facts_and_change_no_others() {
+    let (all, few) = (facts_of_fixtures(Sequences::default()), facts_of_fixtures(Sequences::NONE));
+    assert_eq!(all.len(), few.len());
+    for format in ["olympus", "agh", "humaninloop-input", "humaninloop-output", "bluelabel"] {
+        let has_lifecycle =
+            |(of, facts): &(String, Facts)| of == format && facts.lifecycle != Lifecycle::None;
+        assert!(all.iter().any(has_lifecycle), "{format}");
+        assert!(!few.iter().any(has_lifecycle), "{format}");
+    }
+    let mut source = Source::new("alfred", Profile::Strict, "");
+    let (response, now) = alfred_case("valid-response");
+    let all_of_alfred = ("alfred".to_owned(), source.facts(&response, now));
+    assert_ne!(all_of_alfred.1.lifecycle, Lifecycle::None);
+    source.judge.make_facts_for(Asked { sequences: Sequences::NONE, ..Asked::default() });
+    let few_of_alfred = ("alfred".to_owned(), source.facts(&response, now));
+    let (all, few) = ([all, vec![all_of_alfred]].concat(), [few, vec![few_of_alfred]].concat());
+    for ((format, all), (_, few)) in all.iter().zip(&few) {
+        // A record that changes nothing does so whatever is looked at.
+        let changes_nothing = all.lifecycle == Lifecycle::Ignored;
+        let lifecycle = if changes_nothing { all.lifecycle } else { Lifecycle::None };
+        assert_eq!(Facts { lifecycle, ..*all }, *few, "{format}");
+    }
+}
+
+/// What a family asks for is the same whatever else is asked.
+#[test]
+fn each_family_of_olympus_asks_for_its_own() {
+    let messages = |sequences| -> Vec<OlympusMessage> {
+        let facts = facts_of_fixtures(sequences).into_iter();
+        let messages = facts.filter_map(|(_, facts)| match facts.lifecycle {
+            Lifecycle::Olympus(message) => Some(message),
+            _ => None,
+        });
+        messages.collect()
+    };
+    let all = messages(Sequences::ALL);
+    assert!(all.iter().any(|message| message.mac.is_some()));
+    assert!(all.iter().all(|message| message.lineage.is_some() && message.work != [0; 16]));
+    let without = |message: &OlympusMessage, sequences: Sequences| OlympusMessage {
+        work: if sequences.olympus_parents || sequences.olympus_sequence { message.work } else { [0; 16] },
+        lineage: message.lineage.filter(|_| sequences.olympus_parents),
+        mac: message.mac.filter(|_| sequences.olympus_mac),
+        ..*message
+    };
+    for sequences in [
+        Sequences { olympus_parents: true, ..Sequences::NONE },
+        Sequences { olympus_sequence: true, ..Sequences::NONE },
+        Sequences { olympus_mac: true, ..Sequences::NONE },
+        Sequences { olympus_parents: false, ..Sequences::ALL },
+    ] {
+        let expected: Vec<_> = all.iter().map(|message| without(message, sequences)).collect();
+        assert_eq!(messages(sequences), expected, "{sequences:?}");
+    }
+}
+
+#[test]
+fn a_profile_looks_at_the_sequences_that_it_has_rules_for() {
+    let mut config = Config::default();
+    let mut of = |profile| {
+        config.rules.profile = profile;
+        Settings::of(&config).sequences()
+    };
+    assert_eq!(of(Profile::Strict), Sequences::default());
+    // Of olympus, every profile guards signatures of scheme v1.
+    let guarded = Sequences { olympus_mac: true, ..Sequences::NONE };
+    assert_eq!(of(Profile::Page), Sequences { agh: true, ..guarded });
+    assert_eq!(of(Profile::Lenient), Sequences { agh: true, olympus_parents: true, ..guarded });
+    config.rules.profile = Profile::Page;
+    config.format.olympus.v1_mac_replay_guard = tollgate::config::ReplayGuard::Off;
+    config.format.agh.lifecycle = tollgate::config::Enforcement::Off;
+    assert_eq!(Settings::of(&config).sequences(), Sequences::NONE);
+    let settings = Settings { bluelabel_retries: Mode::Warn, ..Settings::of(&config) };
+    assert!(settings.sequences().bluelabel, "what only warns is looked at");
 }

@@ -90,8 +90,9 @@ fn olympus_is_told_by_its_message_id() {
     else {
         panic!("{first:?}");
     };
-    assert!(message.parent.is_none() && under_parent.parent.is_some());
-    assert!(message.mac.is_some() && message.work != message.message);
+    let (lineage, under_parent) = (message.lineage.unwrap(), under_parent.lineage.unwrap());
+    assert!(lineage.parent.is_none() && under_parent.parent.is_some());
+    assert!(message.mac.is_some() && message.work != lineage.message);
     let id = with(&envelope, "/envelope/message_id", json!("msg-00000002-1111-4222-8333-000000000002"));
     let copy = bench.facts(&id, b"", NOON);
     assert_ne!(copy.identity, first.identity);

@@ -6,10 +6,11 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tollgate::load::Stream;
 use tollgate::metrics::METRICS;
 
@@ -331,6 +332,69 @@ fn a_reload_under_load_changes_verdicts_at_one_place_and_loses_nothing() {
     let rules = notes[0]["tollgate"]["rules"].as_str().unwrap();
     assert!(config.contains(&format!("# edition 1: rule set {rules} from -:{}\n", count + 1)), "{config}");
     assert!(log.contains("rules changed"), "{log}");
+}
+
+/// Pairs of a retry and, behind it, the try before: out of turn from the edition on that looks at them.
+#[test]
+fn a_reload_that_turns_sequences_on_holds_from_its_first_record() {
+    const MORE: usize = 2_000;
+    let dir = TempDir::new("ops-sequences");
+    let rules = |retries: &str| {
+        format!("{RECORD_CLOCK}format = \"bluelabel\"\n[format.bluelabel]\nretries = \"{retries}\"\n")
+    };
+    let mut daemon = Daemon::start(&dir, &rules("off"));
+    let line = |pair: usize, retry: u8| {
+        json!({
+            "type": "error", "protocol_version": "1.0", "sender_id": "CA", "recipient_id": "ARCH",
+            "timestamp": "2026-03-03T12:00:00Z", "task_id": format!("TASK-{pair}"), "retry_count": retry,
+            "payload": {"code": "A_1", "message": "m"},
+        })
+        .to_string()
+            + "\n"
+    };
+    let mut stdin = daemon.stdin.take().unwrap();
+    let is_reloaded = AtomicBool::new(false);
+    let pairs = std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let (mut written, mut left) = (0, MORE);
+            while left > 0 {
+                left -= if is_reloaded.load(Ordering::SeqCst) { 100 } else { 0 };
+                let pairs = (written..written + 100).flat_map(|pair| [line(pair, 1), line(pair, 0)]);
+                stdin.write_all(pairs.collect::<String>().as_bytes()).unwrap();
+                written += 100;
+                std::thread::sleep(Duration::from_millis(4));
+            }
+            written
+        });
+        daemon.wait_until("some records have passed", |daemon| daemon.records() > 3000.0);
+        dir.write("tollgate.toml", rules("enforce"));
+        let (status, why) = daemon.ask("POST", "/reload", "");
+        is_reloaded.store(true, Ordering::SeqCst);
+        assert_eq!(status, 200, "{why}");
+        writer.join().unwrap()
+    });
+    drop(stdin);
+    let (summary, log) = daemon.finish();
+    assert_eq!(summary["records"], 2 * pairs, "{log}");
+    let rejected = fs::read_to_string(dir.path().join("rejected.ndjson")).unwrap();
+    let lines: Vec<usize> = rejected
+        .lines()
+        .map(|line| {
+            let note: Value = serde_json::from_str(line).unwrap();
+            assert_eq!(note["tollgate"]["reason"], "stale-retry", "{line}");
+            note["tollgate"]["src"].as_str().unwrap().strip_prefix("-:").unwrap().parse().unwrap()
+        })
+        .collect();
+    let first = lines[0];
+    assert!(first > 3000 && lines.len() >= MORE - 1, "from line {first} on, {} lines", lines.len());
+    assert!(
+        lines.iter().copied().eq((first..=2 * pairs).step_by(2)),
+        "the second of every pair from there on"
+    );
+    let from = log.lines().find(|line| line.contains("rules changed")).unwrap();
+    let place = from.split("place=").nth(1).unwrap().split_whitespace().next().unwrap().parse().unwrap();
+    // Places count from 0, and a pair of which only the second is in the new edition passes.
+    assert!((first - 3..first).contains(&place), "{from} {first}");
 }
 
 #[test]

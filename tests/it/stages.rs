@@ -14,7 +14,8 @@ use tollgate::judge::Rules;
 use tollgate::pipeline::batch::{Batch, Partition, Payloads};
 use tollgate::pipeline::stop::Stop;
 use tollgate::pipeline::{
-    self, Intake, Meters, PipelineError, Read, Receipt, Setup, Sink, SinkError, Source, SourceError, Summary,
+    self, Editions, Intake, Meters, PipelineError, Read, Receipt, Setup, Sink, SinkError, Source,
+    SourceError, Summary,
 };
 use tollgate::state::{Settings, State};
 
@@ -85,9 +86,10 @@ fn run(stop: &Stop, source: Endless, act: Act) -> Result<Summary, PipelineError>
     config.pipeline.stop_deadline_ms = 200;
     let rules = Arc::new(Rules::compile(&config).unwrap());
     let meters = Meters::default();
-    let state = Mutex::new(State::new(Settings::of(&config)).unwrap());
-    let setup =
-        Setup { rules: &rules.into(), state: &state, pipeline: &config.pipeline, stop, meters: &meters };
+    let settings = Settings::of(&config);
+    let state = Mutex::new(State::new(settings.clone()).unwrap());
+    let rules = &Editions::new(rules, settings, None);
+    let setup = Setup { rules, state: &state, pipeline: &config.pipeline, stop, meters: &meters };
     let started = Instant::now();
     let outcome = pipeline::run(&setup, source, Custom(act), |_| {});
     assert!(started.elapsed() < RUN_MAX, "{:?}", started.elapsed());

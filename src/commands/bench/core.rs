@@ -91,9 +91,9 @@ fn run_pipeline(args: &BenchCore, machine: &Machine, dir: &Path) -> Result<Vec<P
         let source = FileSource::open(&inputs, &config, &rules, Some(START), ReadFailures::default(), &stop)?;
         let nowhere = Target::from_argument(Path::new("/dev/null"));
         let sink = FileSink::create(Some(&nowhere), Some(&nowhere), source.names())?;
-        let (meters, state) =
-            (Meters::default(), Mutex::new(State::new(Settings::of(&config))?.following_order()));
-        let editions = Editions::from(rules);
+        let (meters, settings) = (Meters::default(), Settings::of(&config));
+        let editions = Editions::new(rules, settings.clone(), None);
+        let state = Mutex::new(State::new(settings)?.following_order());
         let setup = Setup {
             rules: &editions,
             state: &state,

@@ -17,6 +17,7 @@
 pub mod capability;
 mod compact;
 mod forms;
+mod members;
 mod numbers;
 mod order;
 mod plans;
@@ -29,6 +30,7 @@ mod walk;
 mod write;
 
 use forms::{Cpython, Form, Jcs};
+pub use members::whole_and_members;
 use order::Ordered;
 use plans::Plans;
 pub(super) use room::Room;
@@ -55,12 +57,17 @@ pub struct Buffers {
     plans: Plans,
     /// What was written.
     pub(super) out: Room,
+    /// What was cut out of it.
+    cut: Room,
     lists: Lists,
     /// Entries of a list that is sorted.
     places: Vec<u32>,
     /// The form as stretches of a compact payload.
     stretches: Vec<Stretch>,
 }
+
+/// A canonical form in one piece.
+pub type OnePiece<'a> = Result<&'a [u8], Unfit>;
 
 /// A value in canonical form: its bytes are the first piece, followed by the second.
 #[derive(Clone, Copy, Debug)]
@@ -106,6 +113,27 @@ pub fn cpython<'a>(
     buffers: &'a mut Buffers,
 ) -> Result<Canonical<'a>, Unfit> {
     canonical::<Cpython>(tape, payload, node, omit, buffers)
+}
+
+/// The RFC 8785 form of a whole document, in one piece.
+pub fn whole<'a>(tape: Tape<'_>, payload: &'a [u8], buffers: &'a mut Buffers) -> OnePiece<'a> {
+    let in_place = put_whole(tape, payload, buffers)?;
+    Ok(in_place.unwrap_or(&buffers.out))
+}
+
+/// The payload, if it is the form itself; `None` if the form was written to `buffers` instead.
+fn put_whole<'a>(
+    tape: Tape<'_>,
+    payload: &'a [u8],
+    buffers: &mut Buffers,
+) -> Result<Option<&'a [u8]>, Unfit> {
+    buffers.out.clear();
+    match append::<Jcs>(tape, payload, NodeIndex(0), None, buffers)? {
+        Some([whole, []]) => return Ok(Some(whole)),
+        Some(pieces) => pieces.iter().for_each(|piece| buffers.out.extend_from_slice(piece)),
+        None => {}
+    }
+    Ok(None)
 }
 
 /// Appends the RFC 8785 form to `buffers`, also where the payload has it.

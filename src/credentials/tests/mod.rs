@@ -2,6 +2,7 @@
 
 mod digests;
 mod macs;
+mod naming;
 
 use serde_json::value::RawValue;
 

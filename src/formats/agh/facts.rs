@@ -5,7 +5,6 @@ use super::body::{State, Status, member};
 use super::members::{Envelope, Member};
 use crate::clock::Timestamp;
 use crate::config::{Agh, DedupKey};
-use crate::credentials::digest::identity;
 use crate::formats::facts::{AghMessage, Facts, Lifecycle, WorkStep};
 
 /// LIMIT: nothing is remembered for longer than 7 days.
@@ -14,11 +13,12 @@ const KEEP_S_MAX: u32 = 7 * 86_400;
 /// The facts of an envelope that holds.
 pub(super) fn of(envelope: &Envelope<'_>, kind: Option<MessageKind>, knobs: &Agh) -> Facts {
     let text = |member| envelope.text(member).unwrap_or_default().as_bytes();
+    let names = &envelope.record.asked.names;
     let message = match knobs.dedup_key {
         DedupKey::Sender => {
-            identity(&[b"agh", text(Member::WorkspaceId), text(Member::From), text(Member::Id)])
+            names.identity(&[b"agh", text(Member::WorkspaceId), text(Member::From), text(Member::Id)])
         }
-        DedupKey::Id => identity(&[b"agh", text(Member::Id)]),
+        DedupKey::Id => names.identity(&[b"agh", text(Member::Id)]),
     };
     let ts = envelope.seconds(Member::Ts).unwrap_or_default();
     // As long as a copy could still be fresh: the last second of an age is inside.
@@ -30,7 +30,10 @@ pub(super) fn of(envelope: &Envelope<'_>, kind: Option<MessageKind>, knobs: &Agh
     let keep_until_max = now.plus_secs(KEEP_S_MAX);
     let lifecycle = match kind {
         Some(MessageKind::Whois) if asks_itself(envelope) => Lifecycle::Ignored,
-        kind => kind.and_then(|kind| lifecycle(envelope, kind)).unwrap_or(Lifecycle::None),
+        Some(kind) if envelope.record.asked.sequences.agh => {
+            lifecycle(envelope, kind).unwrap_or(Lifecycle::None)
+        }
+        _ => Lifecycle::None,
     };
     Facts {
         identity: Some(message),
@@ -85,11 +88,12 @@ fn lifecycle(envelope: &Envelope<'_>, kind: MessageKind) -> Option<Lifecycle> {
         "thread" => text(Member::ThreadId),
         _ => text(Member::DirectId),
     };
+    let names = &record.asked.names;
     Some(Lifecycle::Agh(AghMessage {
-        work: identity(&[text(Member::WorkspaceId), text(Member::WorkId)]),
-        container: identity(&[text(Member::Channel), text(Member::Surface), container]),
-        from: identity(&[text(Member::From)]),
-        to: envelope.text(Member::To).map(|to| identity(&[to.as_bytes()])),
+        work: names.identity(&[text(Member::WorkspaceId), text(Member::WorkId)]),
+        container: names.identity(&[text(Member::Channel), text(Member::Surface), container]),
+        from: names.identity(&[text(Member::From)]),
+        to: envelope.text(Member::To).map(|to| names.identity(&[to.as_bytes()])),
         step,
     }))
 }

@@ -269,6 +269,7 @@ fn is_word(byte: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::formats::facts::Asked;
     use crate::formats::fields::Fields;
     use crate::formats::rule::Found;
     use crate::tape::Parser;
@@ -370,7 +371,7 @@ mod tests {
                 key: None,
                 headers: None,
                 found: Found::default(),
-                tag_secret: None,
+                asked: &Asked::default(),
             };
             scan(&record, NodeIndex(0)).is_some()
         })

@@ -5,8 +5,7 @@ use super::message::{Message, MessageType};
 use super::registry::plain_intent;
 use crate::clock::Timestamp;
 use crate::credentials::Scratch;
-use crate::credentials::digest::identity;
-use crate::formats::facts::{AlfredMessage, Exchange, Facts, Lifecycle};
+use crate::formats::facts::{AlfredMessage, Asked, Exchange, Facts, Lifecycle};
 use crate::formats::record::Record;
 
 /// The facts of an envelope that holds.
@@ -25,18 +24,22 @@ pub(super) fn of(record: &Record<'_>, alfred: &Alfred, scratch: &mut Scratch) ->
     let time = super::time_of(record, &message);
     Facts {
         // An id in other letter case is the same id, whoever sends it.
-        identity: Some(identity(&[&lower(message.id.text)])),
+        identity: Some(record.asked.names.identity(&[&lower(message.id.text)])),
         content: record.content_tag(),
         now: Some(time),
         keep_until: time.plus_secs(alfred.knobs.dedup_keep_s),
         capped: false,
         burns: false,
-        lifecycle: exchange(&message, alfred, scratch),
+        lifecycle: exchange(&message, alfred, record.asked, scratch),
     }
 }
 
 /// The request that the message makes or answers.
-fn exchange(message: &Message<'_>, alfred: &Alfred, scratch: &mut Scratch) -> Lifecycle {
+fn exchange(message: &Message<'_>, alfred: &Alfred, asked: &Asked, scratch: &mut Scratch) -> Lifecycle {
+    if !asked.sequences.alfred {
+        return Lifecycle::None;
+    }
+    let names = &asked.names;
     let side = match message.kind {
         MessageType::TaskRequest => Exchange::Request,
         MessageType::TaskResponse => Exchange::Response,
@@ -52,19 +55,19 @@ fn exchange(message: &Message<'_>, alfred: &Alfred, scratch: &mut Scratch) -> Li
     let intent = if alfred.with_suffix { plain_intent(intent) } else { intent };
     let correlation = lower(correlation);
     let request = if let Some(tenant) = message.tenant_id {
-        identity(&[tenant.text.as_bytes(), &correlation])
+        names.identity(&[tenant.text.as_bytes(), &correlation])
     } else {
         // The token's tenant is the effective one; a token that has just been verified is remembered.
         let tenant = alfred.claimed_tenant(message, scratch).unwrap_or_default();
-        identity(&[tenant.as_bytes(), &correlation])
+        names.identity(&[tenant.as_bytes(), &correlation])
     };
     Lifecycle::Alfred(AlfredMessage {
         side,
         request,
-        source: identity(&[message.source.agent.text.as_bytes()]),
-        destination: identity(&[message.destination.agent.text.as_bytes()]),
-        intent: identity(&[intent.as_bytes()]),
-        trace: message.trace_id.map(|trace| identity(&[trace.text.as_bytes()])),
+        source: names.identity(&[message.source.agent.text.as_bytes()]),
+        destination: names.identity(&[message.destination.agent.text.as_bytes()]),
+        intent: names.identity(&[intent.as_bytes()]),
+        trace: message.trace_id.map(|trace| names.identity(&[trace.text.as_bytes()])),
         sent: Timestamp::from_rfc3339(message.timestamp.text).unwrap_or_default(),
     })
 }

@@ -14,13 +14,14 @@ use foldhash::fast::RandomState;
 
 use crate::clock::Timestamp;
 use crate::config::{self, Profile};
+use crate::credentials::digest::Identity;
 use crate::credentials::keys::Encoding;
 use crate::credentials::mac::{self, MacError, OlympusKeys, OlympusScheme};
-use crate::credentials::{Scratch, Unfit, digest};
+use crate::credentials::{Scratch, Unfit};
 use crate::program::Observer;
 
 use super::compiled::{BuiltIn, FormatError, ring};
-use super::facts::{Evaluator, Facts, Lifecycle, OlympusMessage, OlympusType};
+use super::facts::{Asked, Evaluator, Facts, Lifecycle, Lineage, OlympusMessage, OlympusType, Sequences};
 use super::fields::fields;
 use super::paths;
 use super::record::Record;
@@ -257,51 +258,70 @@ impl BuiltIn for Olympus {
     }
 
     fn facts(&self, record: &Record<'_>, _: &mut Scratch) -> Facts {
+        let identity = record.text(MESSAGE_ID).map(|id| identity_of(record, id));
+        let sent = record.found.sent.unwrap_or_default();
+        let now = record.now.unwrap_or(sent);
+        // At least as long as a copy could still be fresh.
+        let keep_until = now.plus_secs(self.keep_s).max(sent.plus_secs(self.max_age_s));
+        let lifecycle = self.message(record, identity.unwrap_or_default());
+        let lifecycle = lifecycle.map_or(Lifecycle::None, Lifecycle::Olympus);
+        let content = record.content_tag();
+        Facts { identity, content, now: Some(now), keep_until, capped: false, burns: false, lifecycle }
+    }
+}
+
+/// The identity of a message, by its id.
+fn identity_of(record: &Record<'_>, id: &str) -> Identity {
+    record.asked.names.identity(&[b"olympus", id.as_bytes()])
+}
+
+impl Olympus {
+    /// What the sequence rules need of a record, if somebody looks at them.
+    fn message(&self, record: &Record<'_>, identity: Identity) -> Option<OlympusMessage> {
         let text = |field| record.text(field).unwrap_or_default();
-        let identity = |id: &str| digest::identity(&[b"olympus", id.as_bytes()]);
-        let message = record.text(MESSAGE_ID).map(identity);
+        let Asked { names, sequences } = record.asked;
+        let Sequences { olympus_parents, olympus_sequence, olympus_mac, .. } = *sequences;
+        let asks_for_work = olympus_parents || olympus_sequence;
+        if !asks_for_work && !olympus_mac {
+            return None;
+        }
+        let work = if asks_for_work {
+            names.identity(&[text(SESSION).as_bytes(), text(CORRELATION).as_bytes()])
+        } else {
+            Identity::default()
+        };
+        let within = |message| OlympusMessage::name(names, work, message);
+        let parent = record.text(PARENT).filter(|parent| !parent.is_empty());
+        let lineage = olympus_parents.then(|| Lineage {
+            message: within(identity),
+            parent: parent.map(|parent| within(identity_of(record, parent))),
+        });
         let persona = |field| record.text(field).and_then(|name| self.persona(name)).unwrap_or(Persona(0));
         let source = persona(SOURCE_AGENT);
         let message_type = MessageType::of(text(MESSAGE_TYPE))
             .and_then(|message_type| OlympusType::ALL.get(usize::from(message_type.0)));
         let cycle = record.node(PAYLOAD_CYCLE);
         let partial = record.node(PAYLOAD_PARTIAL).and_then(|at| record.flag_at(at));
-        let v1 = record.text(SIGNATURE).filter(|signature| signature.len() == 64);
-        let sent = record.found.sent.unwrap_or_default();
-        let now = record.now.unwrap_or(sent);
-        // At least as long as a copy could still be fresh.
-        let keep_until = now.plus_secs(self.keep_s).max(sent.plus_secs(self.max_age_s));
-        Facts {
-            identity: message,
-            content: record.content_tag(),
-            now: Some(now),
-            keep_until,
-            capped: false,
-            burns: false,
-            lifecycle: Lifecycle::Olympus(OlympusMessage {
-                work: digest::identity(&[text(SESSION).as_bytes(), text(CORRELATION).as_bytes()]),
-                message: message.unwrap_or_default(),
-                parent: record.text(PARENT).filter(|parent| !parent.is_empty()).map(identity),
-                source: source.0,
-                target: persona(TARGET_AGENT).0,
-                evaluator: match source {
-                    Persona::VALIDATION_TESTER => Some(Evaluator::Tests),
-                    Persona::DOCUMENTATION_REVIEWER => Some(Evaluator::Documents),
-                    _ => None,
-                },
-                by_tech_lead: source == Persona::TECH_LEAD,
-                message_type: message_type.copied().unwrap_or(OlympusType::Watch),
-                cycle: cycle.and_then(|at| contracts::cycle_of(record, at)),
-                partial: partial == Some(true),
-                mac: v1.map(|mac| {
-                    digest::identity(&[b"olympus", b"mac", text(SESSION).as_bytes(), mac.as_bytes()])
-                }),
-            }),
-        }
+        let v1 = record.text(SIGNATURE).filter(|signature| olympus_mac && signature.len() == 64);
+        Some(OlympusMessage {
+            work,
+            lineage,
+            source: source.0,
+            target: persona(TARGET_AGENT).0,
+            evaluator: match source {
+                Persona::VALIDATION_TESTER => Some(Evaluator::Tests),
+                Persona::DOCUMENTATION_REVIEWER => Some(Evaluator::Documents),
+                _ => None,
+            },
+            by_tech_lead: source == Persona::TECH_LEAD,
+            message_type: message_type.copied().unwrap_or(OlympusType::Watch),
+            cycle: cycle.and_then(|at| contracts::cycle_of(record, at)),
+            partial: partial == Some(true),
+            mac: v1
+                .map(|mac| names.identity(&[b"olympus", b"mac", text(SESSION).as_bytes(), mac.as_bytes()])),
+        })
     }
-}
 
-impl Olympus {
     /// A persona by the name that stands in an envelope.
     fn persona(&self, name: &str) -> Option<Persona> {
         Persona::of(name).or_else(|| self.aliases.get(name).copied())

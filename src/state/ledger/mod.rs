@@ -17,10 +17,7 @@ mod shelf;
 pub use agh::{Work as AghWork, WorkState};
 pub use alfred::Request;
 pub use olympus::Work as OlympusWork;
-pub(super) use olympus::within;
 pub use shelf::Shelf;
-
-use std::cell::Cell;
 
 use super::settings::{Mode, Settings};
 use super::window::Second;
@@ -189,31 +186,13 @@ impl Progress {
 pub struct Ledger {
     shelf: Shelf,
     progress: Progress,
-    /// Names of the messages that are expected, in the order in which they are asked for, and the next of them.
-    named: Vec<Named>,
-    next: Cell<usize>,
 }
-
-/// A message of olympus, and its name within its work.
-struct Named {
-    work: Identity,
-    message: Identity,
-    name: Identity,
-}
-
-/// LIMIT: names that are looked at to find the next: those of records that turned out to be refused are passed.
-const NAMES_PASSED_MAX: usize = 8;
 
 impl Ledger {
     /// An empty ledger.
     #[must_use]
     pub fn new(entries_max: usize) -> Self {
-        Self {
-            shelf: Shelf::new(entries_max),
-            progress: Progress::default(),
-            named: Vec::new(),
-            next: Cell::new(0),
-        }
+        Self { shelf: Shelf::new(entries_max), progress: Progress::default() }
     }
 
     /// How much was begun and ended.
@@ -236,45 +215,20 @@ impl Ledger {
 
     /// These records are decided about next: has the entries that they go on with fetched from memory, many at once.
     ///
-    /// PERF: names of messages are hashes, so they are made here and kept until they are asked for. What look-ups wait for
-    /// outside of here went from 0.13 to 0.04 µs for a record of an audit (perf), and a part of it came here.
-    pub fn expect(&mut self, facts: &[Facts], settings: &Settings) {
-        self.named.clear();
-        self.next.set(0);
-        if settings.olympus_parents != Mode::Off {
-            for facts in facts {
-                if let Lifecycle::Olympus(message) = &facts.lifecycle {
-                    let (work, both) = (message.work, [message.parent, Some(message.message)]);
-                    let named = both.into_iter().flatten().map(|message| Named {
-                        work,
-                        message,
-                        name: olympus::within(work, message),
-                    });
-                    self.named.extend(named);
-                }
-            }
-        }
+    /// PERF: what look-ups wait for went from 0.13 to 0.04 µs for a record of an audit (perf).
+    pub fn expect(&self, facts: &[Facts]) {
+        let messages = facts.iter().filter_map(|facts| match &facts.lifecycle {
+            Lifecycle::Olympus(message) => message.lineage.map(|of| [of.parent, Some(of.message)]),
+            _ => None,
+        });
         let files = facts.iter().filter_map(|facts| match &facts.lifecycle {
             Lifecycle::HumaninloopFiles(files) => Some(files.iter().flatten()),
             _ => None,
         });
         let keys = (facts.iter().filter_map(|facts| key_of(&facts.lifecycle)))
-            .chain(self.named.iter().map(|named| (Kind::OlympusMessage, named.name)))
+            .chain(messages.flatten().flatten().map(|message| (Kind::OlympusMessage, message)))
             .chain(files.flatten().map(|file| (Kind::HumaninloopFile, file.file)));
         self.shelf.expect(keys);
-    }
-
-    /// The name of a message within its work, which was made when it was expected.
-    fn name_of(&self, work: Identity, message: Identity) -> Identity {
-        let next = self.next.get();
-        let mut ahead = self.named.iter().enumerate().skip(next).take(NAMES_PASSED_MAX);
-        match ahead.find(|(_, named)| (named.message, named.work) == (message, work)) {
-            Some((at, named)) => {
-                self.next.set(at + 1);
-                named.name
-            }
-            None => olympus::within(work, message),
-        }
     }
 
     /// What the rules say of a record; changes nothing.

@@ -1,8 +1,7 @@
 //! olympus: work is assigned, reported on, evaluated in cycles, and cancelled; messages name their parents.
 
 use super::{Entry, Kind, Ledger, Step, WRITES_MAX};
-use crate::credentials::digest::{self, Identity};
-use crate::formats::{Evaluator, OlympusMessage, OlympusType};
+use crate::formats::{Evaluator, Lineage, OlympusMessage, OlympusType};
 use crate::state::settings::{Mode, Settings};
 use crate::state::window::Second;
 use crate::verdict::Reason;
@@ -35,13 +34,16 @@ pub(super) fn judge(ledger: &Ledger, message: &OlympusMessage, settings: &Settin
     let (parents, sequence) = (settings.olympus_parents, settings.olympus_sequence);
     let mut step = Step::default();
     let (mut as_message, mut as_work) = (None, None);
-    if parents != Mode::Off {
-        let hops = hops(ledger, message, now);
-        if message.parent.is_some() && hops.is_none() {
+    debug_assert!(parents == Mode::Off || message.lineage.is_some(), "facts of other settings");
+    if parents != Mode::Off
+        && let Some(lineage) = &message.lineage
+    {
+        let hops = hops(ledger, lineage, now);
+        if lineage.parent.is_some() && hops.is_none() {
             step.broken(parents, Reason::BadParent);
         }
         let hops = if message.message_type == OlympusType::Assign { Some(0) } else { hops };
-        let key = (Kind::OlympusMessage, ledger.name_of(message.work, message.message));
+        let key = (Kind::OlympusMessage, lineage.message);
         as_message = Some((key, Entry::OlympusMessage { hops }));
     }
     if sequence != Mode::Off {
@@ -69,17 +71,12 @@ pub(super) fn judge(ledger: &Ledger, message: &OlympusMessage, settings: &Settin
 }
 
 /// Steps from a message to the assignment that it comes from, over its parent; `None` if there is no such way.
-fn hops(ledger: &Ledger, message: &OlympusMessage, now: Second) -> Option<u8> {
-    let parent = message.parent.filter(|parent| *parent != message.message)?;
-    match ledger.entry((Kind::OlympusMessage, ledger.name_of(message.work, parent)), now)? {
+fn hops(ledger: &Ledger, lineage: &Lineage, now: Second) -> Option<u8> {
+    let parent = lineage.parent.filter(|parent| *parent != lineage.message)?;
+    match ledger.entry((Kind::OlympusMessage, parent), now)? {
         Entry::OlympusMessage { hops: Some(hops) } if hops < HOPS_MAX => Some(hops + 1),
         _ => None,
     }
-}
-
-/// The name of a message within its work: a parent of another work is not found under it.
-pub(in crate::state) fn within(work: Identity, message: Identity) -> Identity {
-    digest::identity(&[&work, &message])
 }
 
 impl Work {

@@ -201,10 +201,10 @@ impl Rack {
     /// Has the place of the index fetched where the search for a hash begins.
     ///
     /// PERF: the table begins at the hash modulo its length. Should that ever change, only time is lost.
-    pub(super) fn touch_index(&self, hash: u64) -> bool {
-        let Some(shard) = self.index.get(shard_of(hash)) else { return false };
+    pub(super) fn touch_index(&self, hash: u64) -> Option<u32> {
+        let shard = self.index.get(shard_of(hash))?;
         let begin = hash as usize & shard.num_buckets().wrapping_sub(1);
-        shard.get_bucket(begin).is_some()
+        shard.get_bucket(begin).copied()
     }
 
     /// Most likely the number of the slot of an identity with this hash, if it has one; nothing is compared.

@@ -52,19 +52,22 @@ impl Shelf {
     /// Has these entries, as far as they are there, fetched from memory.
     ///
     /// PERF: an entry lies anywhere, so each look-up waits for memory. So nothing is decided by what has just been asked
-    /// for: first the index is touched for all of them, then their numbers are read, then their slots are touched.
+    /// for: first the index is touched for all of them, then their numbers are read, then their slots are touched. Each is
+    /// a loop of few instructions, or the processor would not look far enough ahead to wait for more than a few at once.
     pub(super) fn expect(&self, mut keys: impl Iterator<Item = EntryKey>) {
         let mut expected = [(0, 0); EXPECTED];
         loop {
-            let (mut count, mut touched) = (0, 0);
+            let mut count = 0;
             for (place, (kind, identity)) in expected.iter_mut().zip(keys.by_ref()) {
                 let Some(rack) = self.racks.get(kind.place()) else { continue };
-                let hash = rack.hash(&identity);
-                touched ^= u8::from(rack.touch_index(hash));
-                *place = (kind.place(), hash);
+                *place = (kind.place(), rack.hash(&identity));
                 count += 1;
             }
-            std::hint::black_box(touched);
+            let touched = expected
+                .iter()
+                .take(count)
+                .filter_map(|(rack, hash)| self.racks.get(*rack)?.touch_index(*hash));
+            std::hint::black_box(touched.fold(0, |sum, number| sum ^ number));
             let mut numbers = [u32::MAX; EXPECTED];
             for (number, (rack, hash)) in numbers.iter_mut().zip(expected.iter().take(count)) {
                 let near = self.racks.get(*rack).and_then(|rack| rack.number_near(*hash));

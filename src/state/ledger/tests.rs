@@ -2,8 +2,10 @@
 
 use super::*;
 use crate::config::Config;
+use crate::credentials::names::Names;
 use crate::formats::{
-    AghMessage, AlfredMessage, Evaluator, Exchange, OlympusMessage, OlympusType, WorkStep, WrittenFile,
+    AghMessage, AlfredMessage, Evaluator, Exchange, Lineage, OlympusMessage, OlympusType, WorkStep,
+    WrittenFile,
 };
 use crate::state::{Ruling, State};
 
@@ -61,8 +63,7 @@ impl Sequence {
 fn message(message_type: OlympusType, source: u8, target: u8) -> OlympusMessage {
     OlympusMessage {
         work: id("work"),
-        message: id("message"),
-        parent: None,
+        lineage: Some(Lineage { message: id("message"), parent: None }),
         source,
         target,
         evaluator: (source == TESTER).then_some(Evaluator::Tests),
@@ -101,10 +102,10 @@ fn whoever_reports_was_assigned() {
 #[test]
 fn parents_are_messages_of_the_same_work_and_come_from_an_assignment() {
     let mut sequence = Sequence::new(enforcing());
-    let named = |name: &str, parent: Option<&str>, message: OlympusMessage| OlympusMessage {
-        message: id(name),
-        parent: parent.map(id),
-        ..message
+    let named = |name: &str, parent: Option<&str>, message: OlympusMessage| {
+        let within = |name| OlympusMessage::name(&Names::Lasting, message.work, id(name));
+        let lineage = Lineage { message: within(name), parent: parent.map(within) };
+        OlympusMessage { lineage: Some(lineage), ..message }
     };
     let status = message(OlympusType::Status, CODER, LEAD);
     let watch = message(OlympusType::Watch, LEAD, CODER);
@@ -281,7 +282,8 @@ fn breaking() -> Vec<(Reason, ModeOf, Vec<Lifecycle>)> {
     };
     let retry = Lifecycle::Bluelabel { logical: id("message"), retry_count: 1 };
     let input = |iteration| Lifecycle::Humaninloop { run: id("run"), iteration };
-    let orphan = OlympusMessage { parent: Some(id("nowhere")), ..message(OlympusType::Watch, LEAD, CODER) };
+    let lineage = Some(Lineage { message: id("message"), parent: Some(id("nowhere")) });
+    let orphan = OlympusMessage { lineage, ..message(OlympusType::Watch, LEAD, CODER) };
     vec![
         (Reason::BadParent, |settings| &mut settings.olympus_parents, vec![Lifecycle::Olympus(orphan)]),
         (
@@ -360,8 +362,8 @@ fn what_is_expected_is_decided_as_what_is_not() {
         let parent = has_parent.then_some(parent);
         let mac = (kind == 4).then_some(identity);
         let (source, target) = if kind % 3 == 1 { (CODER, LEAD) } else { (LEAD, CODER) };
-        let message =
-            OlympusMessage { work, message, parent, mac, ..self::message(message_type, source, target) };
+        let lineage = Some(Lineage { message, parent });
+        let message = OlympusMessage { work, lineage, mac, ..self::message(message_type, source, target) };
         let file = WrittenFile { file: work, content: 1 + random.below(3) as u32 };
         let lifecycle = match kind {
             3 => Lifecycle::HumaninloopFiles([Some(file), None, None, None]),

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::super::forms::{Cpython, Form, Jcs};
 use super::super::order::Ordered;
-use super::super::{Buffers, Unfit, cpython, jcs, numbers, write};
+use super::super::{Buffers, Unfit, behind, cpython, jcs, members, numbers, whole_and_members, write};
 use super::{Random, naive};
 use crate::outline::Outlines;
 use crate::tape::{Escapes, Node, NodeIndex, Parser, StaticNode, Tape};
@@ -201,7 +201,7 @@ fn in_place_and_written_forms_agree_on_random_documents() {
     let mut random = Random::seeded("in_place_and_written_forms_agree_on_random_documents");
     let (mut buffers, mut again) = (Buffers::default(), Buffers::default());
     let (mut parser, mut outlines) = (Parser::new(64), Outlines::default());
-    let (mut in_place, mut duplicates, mut cut) = (0, 0, 0);
+    let (mut in_place, mut duplicates, mut cut, mut with_members) = (0, 0, 0, 0);
     for _ in 0..DOCUMENTS {
         let seed = random.next();
         let mut text = String::new();
@@ -253,10 +253,42 @@ fn in_place_and_written_forms_agree_on_random_documents() {
                     Err(error) => assert_eq!(written, Err(error), "{context}"),
                 }
             }
+            let mut names = plain_names(tape);
+            names.retain(|_| random.below(2) == 0);
+            with_members += u32::from(members_are_cut(tape, text, &names, [&mut buffers, &mut again]));
         });
     }
     println!("{in_place} in place, {cut} of them in two pieces, {duplicates} with duplicates");
+    assert!(with_members > 1000, "{with_members}");
     assert!(in_place > 1000 && cut > 100 && duplicates > 10, "{in_place} {cut} {duplicates}");
+}
+
+/// Holds the form of some members, and of the whole, against those that are made alone; whether there was anything to cut.
+fn members_are_cut(tape: Tape<'_>, text: &[u8], names: &[&str], [one, other]: [&mut Buffers; 2]) -> bool {
+    if !matches!(tape.nodes().first(), Some(Node::Object { .. })) {
+        return false;
+    }
+    let context = format!("{names:?}: {}", String::from_utf8_lossy(text));
+    let (whole, some) = whole_and_members(tape, text, names, one);
+    assert_eq!(some, members::written(tape, text, names, other), "{context}");
+    let expected = jcs(tape, text, NodeIndex(0), None, other);
+    assert_eq!(whole.map(<[u8]>::to_vec), expected.map(|form| form.pieces().concat()), "{context}");
+    whole.is_ok() && !names.is_empty()
+}
+
+/// Names of the document's members that are written as they are, in order.
+fn plain_names(tape: Tape<'_>) -> Vec<&str> {
+    let Some(Node::Object { len, .. }) = tape.nodes().first() else { return Vec::new() };
+    let mut at = 1;
+    let mut names = Vec::new();
+    for _ in 0..*len {
+        let Some(Node::String(name)) = tape.nodes().get(at) else { break };
+        names.extend(name.bytes().all(|byte| byte.is_ascii_alphanumeric()).then_some(*name));
+        at = behind(tape.nodes(), at + 1);
+    }
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 /// What is known of an outline fits every document that has it, whatever its values, blanks and escapes.
