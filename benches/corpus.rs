@@ -2,7 +2,8 @@
 //!
 //! `TOLLGATE_CORPUS=FILE cargo bench --bench corpus`, with `TOLLGATE_CONFIG=FILE` for other rules than the defaults.
 //! Records are read block by block; only judging is counted, in CPU time of the thread, and each record is judged by its
-//! own time. `judge` makes verdicts; `judge and facts` also what the window and the ledger ask for, as in the pipeline.
+//! own time. `judge` makes verdicts; `judge and facts` also what the window and the ledger ask for, as in the filter; the
+//! last row is what a worker of an audit does: facts with names of the run, labels, and the hash of the content.
 
 #![expect(
     clippy::unwrap_used,
@@ -14,9 +15,14 @@
 use std::hint::black_box;
 use std::path::Path;
 
+use tollgate::audit;
 use tollgate::config::Config;
+use tollgate::credentials::names::Names;
 use tollgate::files::{Event, Input as File, ReadOptions, Reader};
+use tollgate::formats::Asked;
 use tollgate::judge::{Input, Judge, NoWatch, Payload, Rules};
+use tollgate::state::Settings;
+use twox_hash::XxHash3_128;
 
 // The allocator of the product.
 #[global_allocator]
@@ -26,6 +32,41 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn cpu_nanos() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     text.split(' ').next().unwrap().parse().unwrap()
+}
+
+/// What is done with a record.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Work {
+    Verdict,
+    Facts,
+    Audit,
+}
+
+impl Work {
+    fn row(self) -> &'static str {
+        match self {
+            Self::Verdict => "judge",
+            Self::Facts => "judge and facts",
+            Self::Audit => "worker of an audit",
+        }
+    }
+
+    fn judge(self, config: &Config, rules: &Rules) -> Judge {
+        let mut judge = Judge::new(rules);
+        match self {
+            Self::Verdict => {}
+            Self::Facts => {
+                let sequences = Settings::of(config).sequences();
+                judge.make_facts_for(Asked { names: Names::Lasting, sequences });
+            }
+            Self::Audit => {
+                let sequences = audit::settings(config, 1).sequences();
+                judge.make_facts_for(Asked { names: Names::of_new_run(), sequences });
+                judge.make_labels(rules, 7);
+            }
+        }
+        judge
+    }
 }
 
 fn main() {
@@ -38,18 +79,14 @@ fn main() {
     let rules = Rules::compile(&config).unwrap();
     println!("| row | records | records per CPU second |");
     println!("|---|---|---|");
-    for with_facts in [false, true] {
-        let mut judge = Judge::new(&rules);
-        if with_facts {
-            judge.make_facts();
-        }
-        let (records, nanos) = measure(&corpus, &rules, &mut judge);
-        let row = if with_facts { "judge and facts" } else { "judge" };
-        println!("| {row} | {records} | {:.0} |", records as f64 / nanos as f64 * 1e9);
+    for work in [Work::Verdict, Work::Facts, Work::Audit] {
+        let (records, nanos) = measure(&corpus, &config, &rules, work);
+        println!("| {} | {records} | {:.0} |", work.row(), records as f64 / nanos as f64 * 1e9);
     }
 }
 
-fn measure(corpus: &str, rules: &Rules, judge: &mut Judge) -> (u64, u64) {
+fn measure(corpus: &str, config: &Config, rules: &Rules, work: Work) -> (u64, u64) {
+    let mut judge = work.judge(config, rules);
     let reader = Reader::open(&[File::from_argument(Path::new(corpus))], &ReadOptions::default()).unwrap();
     let mut pointer = Vec::new();
     let (mut records, mut nanos) = (0, 0);
@@ -61,6 +98,9 @@ fn measure(corpus: &str, rules: &Rules, judge: &mut Judge) -> (u64, u64) {
             let payload = Payload::Bytes(black_box(block.payload(span)));
             let input = Input { payload, key: Some(corpus.as_bytes()), now: None };
             black_box(judge.judge(rules, rules.default_binding(), input, &mut pointer, &mut NoWatch));
+            if work == Work::Audit {
+                black_box((judge.facts(), judge.labels(), XxHash3_128::oneshot(block.payload(span))));
+            }
         }
         nanos += cpu_nanos() - started;
         records += block.spans.len() as u64;

@@ -26,13 +26,14 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tollgate::clock;
 use tollgate::config::{Bound, Config};
-use tollgate::formats::Binding;
+use tollgate::formats::{Asked, Binding};
 use tollgate::judge::{Input, Judge, NoWatch, Payload, Rules};
 use tollgate::kafka::{
     Code, Consumer, ConsumerSettings, Delivery, PartitionOffset, Producer, ProducerSettings, Record,
     TopicHandle,
 };
 use tollgate::load::Stream;
+use tollgate::state::Settings;
 
 // The allocator of the product.
 #[global_allocator]
@@ -213,9 +214,10 @@ fn commit(consumer: &Consumer, producer: &mut Producer, is_transactional: bool, 
 
 /// What judging alone costs, on the records that `fill` writes: their keys too, and facts, which a worker makes for the gate.
 fn judge(records: u64) {
-    let rules = Rules::compile(&Config::default()).unwrap();
+    let config = Config::default();
+    let rules = Rules::compile(&config).unwrap();
     let mut judge = Judge::new(&rules);
-    judge.make_facts();
+    judge.make_facts_for(Asked { sequences: Settings::of(&config).sequences(), ..Asked::default() });
     let mut stream = Stream::new(SEED, BROKEN_PER_MILLE);
     let (mut pointer, mut cpu, mut accepted, mut number) = (Vec::new(), 0.0, 0_u64, 0_u64);
     let (now, started) = (Some(clock::wall()), Instant::now());
