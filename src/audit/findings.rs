@@ -362,8 +362,8 @@ pub fn limit_notes(report: &Report) -> Vec<String> {
     let counts = [
         (
             limits.places_forgotten,
-            "first places were forgotten: repetitions of these records may be shown with one place, and the oldest open \
-             work and requests may be missing from their lists",
+            "first places were forgotten: repetitions of these records may be shown with one place or a later one, and the \
+             oldest open work and requests may be missing from their lists",
         ),
         (
             limits.shapes_unlisted,

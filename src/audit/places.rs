@@ -1,31 +1,28 @@
 //! Where an identity was seen first, so that a repetition is shown with both places.
 //!
-//! The replay window keeps no coordinates. This table does, in fifteen bytes for each identity, for a fixed number of them
-//! that were put down last. What was put down longest ago is forgotten, and counted: what is known then follows from the
-//! order of records alone, not from how identities are named. It only serves to show places: whether a message is a
-//! repetition is the window's word.
+//! The replay window keeps no coordinates. This is a list of them in the order of the records, in sixteen bytes for each
+//! identity. Nobody needs an answer before the end, so nothing is looked up while records pass: questions wait, and one
+//! walk through the list answers all of them. A list that is full forgets its oldest part, and answers before it does. So
+//! what is known follows from the order of records alone, not from how identities are named. It only serves to show
+//! places: whether a message is a repetition is the window's word.
+//!
+//! PERF: a table that every record looked into took 96 of the 3,650 ns that an audit took for a record, this list 20 (see
+//! `benches/README.md`).
 
-use std::hash::{BuildHasher as _, RandomState};
+use std::collections::{HashMap, VecDeque};
 
-use foldhash::fast::FixedState;
+use foldhash::fast::RandomState;
 
 use crate::credentials::digest::Identity;
 
-/// Parts that grow by themselves, so that growth moves a small part at a time.
-const SHARDS: usize = 256;
-const SHARD_SLOTS_MIN: usize = 64;
-/// Places that are fetched from memory at once.
-const TOUCHED: usize = 64;
-
-/// Identities that are put down until the next generation begins.
-const GENERATION_MAX: u32 = 96 * 1024;
-/// Generations that are known; what is older is forgotten, a generation at once.
-const GENERATIONS: u8 = 64;
-/// LIMIT: identities whose first place is known, of those that were put down last.
-pub const PLACES_MAX: usize = GENERATION_MAX as usize * GENERATIONS as usize;
-// Numbers come round without a gap, every shard is swept once in so many, and nothing is as old as a number that is known.
-const _: () = assert!(256 % GENERATIONS as usize == 0 && SHARDS.is_multiple_of(GENERATIONS as usize));
-const _: () = assert!(2 * GENERATIONS as usize <= 256);
+/// Places of one part; the oldest is forgotten as a whole.
+const PART_MAX: usize = 512 * 1024;
+/// LIMIT: parts that are kept; 128 MiB for all.
+const PARTS_MAX: usize = 16;
+/// LIMIT: places that are known at the same time, the last ones; a sixteenth less when a part was just forgotten.
+pub const PLACES_MAX: usize = PART_MAX * PARTS_MAX;
+/// LIMIT: identities whose first places are found in one walk.
+const WANTED_AT_ONCE: usize = 256 * 1024;
 
 /// A record's place: its input, by its number in the report, and line or offset there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,112 +36,63 @@ pub struct Place {
 const POSITION_BITS: u32 = 40;
 
 impl Place {
-    /// In one word that is not 0: 2^24 inputs, 2^40 positions.
+    /// In one word: 2^24 inputs, 2^40 positions.
     fn pack(self) -> u64 {
-        let position = self.position.min((1 << POSITION_BITS) - 2);
-        (u64::from(self.input) << POSITION_BITS | position) + 1
+        u64::from(self.input) << POSITION_BITS | self.position.min((1 << POSITION_BITS) - 1)
     }
 
     fn unpack(word: u64) -> Self {
-        let word = word - 1;
         Self { input: (word >> POSITION_BITS) as u32, position: word & ((1 << POSITION_BITS) - 1) }
     }
 }
 
-/// One identity: 48 bits of it beside those that chose the shard, its place, and its generation, in 15 bytes.
-#[derive(Clone, Copy, Default)]
-struct Slot {
-    tag: [u8; 6],
-    place: [u8; 8],
-    generation: u8,
-}
-
-impl Slot {
-    fn is_empty(&self) -> bool {
-        self.place == [0; 8]
-    }
-
-    /// Whether it counts in this generation.
-    fn is_known(&self, generation: u8) -> bool {
-        !self.is_empty() && generation.wrapping_sub(self.generation) < GENERATIONS
-    }
-
-    fn place(&self) -> Place {
-        Place::unpack(u64::from_le_bytes(self.place))
-    }
-}
-
-#[derive(Default)]
-struct Shard {
-    slots: Vec<Slot>,
-    /// Those that are not empty.
-    used: usize,
-    /// In which generation the forgotten ones were last dropped.
-    swept: u8,
-}
-
-/// Where an identity stands: its shard, and its tag there. 56 bits tell identities apart.
+/// An identity's tag, with its lowest bit set where the place takes that of an earlier one; and the place.
 #[derive(Clone, Copy)]
-struct Stand {
-    shard: u8,
-    tag: [u8; 6],
+struct Noted {
+    tag: u64,
+    place: u64,
 }
 
-/// An identity that waits for [`Places::settle`].
-struct Waiting {
-    at: Stand,
-    place: Place,
-    /// Whether it takes the place of an earlier one.
-    renews: bool,
+/// 63 bits tell identities apart.
+fn tag_of(identity: Identity) -> u64 {
+    identity.first_chunk().map_or(0, |head| u64::from_le_bytes(*head)) & !1
+}
+
+/// A question for a first place, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Question(u32);
+
+/// A question that is not answered yet.
+struct Asked {
+    question: Question,
+    tag: u64,
+    /// Where it is again.
+    again: Place,
+    /// How many places had been noted.
+    noted: u64,
 }
 
 /// First places by identity.
 pub struct Places {
-    shards: Vec<Shard>,
-    /// Nobody knows where an identity stands, so nobody can fill one part.
-    keys: FixedState,
-    waiting: Vec<Waiting>,
-    /// Counts round.
-    generation: u8,
-    /// Identities that are put down until the next one begins.
-    generation_max: u32,
-    /// Identities of each generation that is known.
-    held: [u32; GENERATIONS as usize],
+    /// The oldest part first; all but the last are full.
+    parts: VecDeque<Vec<Noted>>,
+    part_max: usize,
     forgotten: u64,
+    /// In the order in which they were asked.
+    asked: Vec<Asked>,
+    /// By question.
+    answers: Vec<Option<Place>>,
 }
 
 impl Default for Places {
     fn default() -> Self {
-        Self::with_generations_of(GENERATION_MAX)
+        Self::with_parts_of(PART_MAX)
     }
 }
 
 impl Places {
-    fn with_generations_of(generation_max: u32) -> Self {
-        let shards = (0..SHARDS).map(|_| Shard::default()).collect();
-        let keys = FixedState::with_seed(RandomState::new().hash_one(0_u64));
-        let held = [0; GENERATIONS as usize];
-        Self { shards, keys, waiting: Vec::new(), generation: 0, generation_max, held, forgotten: 0 }
-    }
-
-    /// LIMIT: slots of one part; 135 MiB for all. A quarter stays empty, and a twelfth is for identities that are
-    /// forgotten and not yet dropped.
-    fn shard_slots_max(&self) -> usize {
-        self.generation_max as usize * usize::from(GENERATIONS) / SHARDS * 3 / 2
-    }
-
-    /// Makes room for the identities of about so many records; only at the start.
-    ///
-    /// PERF: what has room from the start is moved once or not at all, and the system gives its memory once instead of with
-    /// each of a dozen growths.
-    pub fn reserve(&mut self, records: u64) {
-        debug_assert!(self.shards.iter().all(|shard| shard.used == 0), "only at the start");
-        // Some records have two, others none. Shards are not filled alike, and a quarter of each stays empty.
-        let identities = records.min(PLACES_MAX as u64) as usize;
-        let slots = (identities / SHARDS * 7 / 5).clamp(SHARD_SLOTS_MIN, self.shard_slots_max());
-        for shard in &mut self.shards {
-            shard.rebuild(slots, self.generation);
-        }
+    fn with_parts_of(part_max: usize) -> Self {
+        Self { parts: VecDeque::new(), part_max, forgotten: 0, asked: Vec::new(), answers: Vec::new() }
     }
 
     /// How many places are not known any longer.
@@ -153,148 +101,107 @@ impl Places {
         self.forgotten
     }
 
-    /// Where the identity was seen first.
-    #[must_use]
-    pub fn find(&self, identity: Identity) -> Option<Place> {
-        let Stand { shard, tag } = self.stand(identity);
-        let shard = self.shards.get(usize::from(shard))?;
-        let slot = shard.slots.get(shard.slot_of(tag)?)?;
-        slot.is_known(self.generation).then(|| slot.place())
-    }
-
-    /// Remembers where an identity is; the first place stays. It is found after [`Self::settle`].
+    /// Notes where an identity is; the first place stays.
     pub fn insert(&mut self, identity: Identity, place: Place) {
-        self.waiting.push(Waiting { at: self.stand(identity), place, renews: false });
+        self.note(Noted { tag: tag_of(identity), place: place.pack() });
     }
 
     /// The same, but an earlier place does not count any longer.
     pub fn renew(&mut self, identity: Identity, place: Place) {
-        self.waiting.push(Waiting { at: self.stand(identity), place, renews: true });
+        self.note(Noted { tag: tag_of(identity) | 1, place: place.pack() });
     }
 
-    /// Takes in what waits.
-    ///
-    /// PERF: every insert misses the cache. To look at the places of many before the first is put lets them miss it at
-    /// the same time.
-    pub fn settle(&mut self) {
-        let waiting = std::mem::take(&mut self.waiting);
-        for some in waiting.chunks(TOUCHED) {
-            std::hint::black_box(some.iter().fold(0, |sum: u8, waiting| sum ^ self.touch(waiting.at)));
-            for waiting in some {
-                self.put(waiting);
-            }
+    fn note(&mut self, noted: Noted) {
+        if self.parts.back().is_none_or(|part| part.len() == self.part_max) {
+            self.begin_part();
         }
-        self.waiting = waiting;
-        self.waiting.clear();
-    }
-
-    fn stand(&self, identity: Identity) -> Stand {
-        let [shard, tag @ .., _] = self.keys.hash_one(u128::from_le_bytes(identity)).to_le_bytes();
-        Stand { shard, tag }
-    }
-
-    /// Something of the slot where the way of an identity begins.
-    fn touch(&self, Stand { shard, tag }: Stand) -> u8 {
-        let slot = self.shards.get(usize::from(shard)).and_then(|shard| shard.slots.get(shard.home_of(tag)));
-        slot.map_or(0, |slot| slot.tag[0])
-    }
-
-    fn put(&mut self, waiting: &Waiting) {
-        let Waiting { at: Stand { shard, tag }, place, renews } = *waiting;
-        let (generation, slots_max) = (self.generation, self.shard_slots_max());
-        let Some(shard) = self.shards.get_mut(usize::from(shard)) else { return };
-        if shard.is_full() {
-            shard.make_room(slots_max, generation);
-        }
-        let has_room = !shard.is_full();
-        let Some(slot) = shard.slot_of(tag).and_then(|at| shard.slots.get_mut(at)) else { return };
-        if slot.is_known(generation) {
-            if !renews {
-                return;
-            }
-            if let Some(held) = self.held.get_mut(usize::from(slot.generation % GENERATIONS)) {
-                *held -= 1;
-            }
-        } else if slot.is_empty() {
-            if !has_room {
-                self.forgotten += 1;
-                return;
-            }
-            shard.used += 1;
-        }
-        *slot = Slot { tag, place: place.pack().to_le_bytes(), generation };
-        let Some(held) = self.held.get_mut(usize::from(generation % GENERATIONS)) else { return };
-        *held += 1;
-        if *held == self.generation_max {
-            self.begin_generation();
+        if let Some(part) = self.parts.back_mut() {
+            part.push(noted);
         }
     }
 
-    /// The next generation begins, and the oldest is forgotten.
     #[cold]
-    fn begin_generation(&mut self) {
-        self.generation = self.generation.wrapping_add(1);
-        let oldest = usize::from(self.generation % GENERATIONS);
-        if let Some(held) = self.held.get_mut(oldest) {
-            self.forgotten += u64::from(std::mem::take(held));
+    fn begin_part(&mut self) {
+        if self.parts.len() < PARTS_MAX {
+            return self.parts.push_back(Vec::with_capacity(self.part_max));
         }
-        if self.forgotten > 0 {
-            // So none of them is still there when its number comes round.
-            let shards = self.shards.chunks_mut(SHARDS / usize::from(GENERATIONS)).nth(oldest);
-            for shard in shards.into_iter().flatten() {
-                shard.rebuild(shard.slots.len(), self.generation);
+        self.answer();
+        if let Some(mut oldest) = self.parts.pop_front() {
+            self.forgotten += oldest.len() as u64;
+            oldest.clear();
+            self.parts.push_back(oldest);
+        }
+    }
+
+    /// Asks where an identity, which is at a place again, was first, as far as is known now.
+    pub fn ask(&mut self, identity: Identity, again: Place) -> Question {
+        let question = Question(self.answers.len() as u32);
+        self.answers.push(None);
+        let noted = self.forgotten + self.parts.iter().map(|part| part.len() as u64).sum::<u64>();
+        self.asked.push(Asked { question, tag: tag_of(identity), again, noted });
+        question
+    }
+
+    /// The answer, once there was time for it: see [`Self::answer`].
+    #[must_use]
+    pub fn answer_to(&self, question: Question) -> Option<Place> {
+        self.answers.get(question.0 as usize).copied().flatten()
+    }
+
+    /// Answers all questions.
+    pub fn answer(&mut self) {
+        if self.asked.is_empty() {
+            return;
+        }
+        // Of each tag that is asked for: its place so far, and its questions, the last one first.
+        let mut wanted: HashMap<u64, (Option<Place>, Vec<Asked>), RandomState> = HashMap::default();
+        for asked in self.asked.drain(..).rev() {
+            wanted.entry(asked.tag).or_default().1.push(asked);
+        }
+        let mut answer = |asked: Asked, first: Option<Place>| {
+            if let Some(answer) = self.answers.get_mut(asked.question.0 as usize) {
+                *answer = first.filter(|first| *first != asked.again);
             }
+        };
+        for (number, noted) in (self.forgotten..).zip(self.parts.iter().flatten()) {
+            let Some((first, questions)) = wanted.get_mut(&(noted.tag & !1)) else { continue };
+            while let Some(asked) = questions.pop_if(|asked| asked.noted <= number) {
+                answer(asked, *first);
+            }
+            follow(first, *noted);
+        }
+        for (first, questions) in wanted.into_values() {
+            for asked in questions {
+                answer(asked, first);
+            }
+        }
+    }
+
+    /// The first places of these identities, as far as they are known; the lowest ones, in their order.
+    pub fn lowest(&self, mut identities: impl Iterator<Item = Identity>, most: usize) -> Vec<Place> {
+        let mut lowest = Vec::new();
+        loop {
+            let mut wanted: HashMap<u64, Option<Place>, RandomState> = HashMap::default();
+            wanted.extend(identities.by_ref().take(WANTED_AT_ONCE).map(|identity| (tag_of(identity), None)));
+            if wanted.is_empty() {
+                return lowest;
+            }
+            for noted in self.parts.iter().flatten() {
+                if let Some(first) = wanted.get_mut(&(noted.tag & !1)) {
+                    follow(first, *noted);
+                }
+            }
+            lowest.extend(wanted.into_values().flatten());
+            lowest.sort_unstable();
+            lowest.truncate(most);
         }
     }
 }
 
-impl Shard {
-    /// Linear probing needs a quarter of the slots empty, or ways get long.
-    fn is_full(&self) -> bool {
-        self.used * 4 >= self.slots.len() * 3
-    }
-
-    /// The slot of a tag, or the first empty one on its way.
-    fn slot_of(&self, tag: [u8; 6]) -> Option<usize> {
-        let home = self.home_of(tag);
-        let (before, behind) = self.slots.split_at_checked(home)?;
-        let fits = |slot: &Slot| slot.is_empty() || slot.tag == tag;
-        if behind.first().is_some_and(fits) {
-            return Some(home);
-        }
-        let ahead = behind.iter().position(fits);
-        ahead.map(|at| home + at).or_else(|| before.iter().position(fits))
-    }
-
-    /// Where the way of a tag begins.
-    fn home_of(&self, [a, b, c, d, ..]: [u8; 6]) -> usize {
-        let part = u64::from(u32::from_le_bytes([a, b, c, d]));
-        ((part * self.slots.len() as u64) >> 32) as usize
-    }
-
-    /// Grows by a quarter, so that little stands empty; at the limit, drops what is forgotten.
-    #[cold]
-    fn make_room(&mut self, slots_max: usize, generation: u8) {
-        let slots = self.slots.len();
-        if slots < slots_max {
-            self.rebuild((slots + slots / 4).clamp(SHARD_SLOTS_MIN, slots_max), generation);
-        } else if self.swept != generation {
-            self.rebuild(slots, generation);
-        }
-    }
-
-    /// So many slots, with what is known.
-    fn rebuild(&mut self, slots: usize, generation: u8) {
-        let old = std::mem::replace(&mut self.slots, vec![Slot::default(); slots]);
-        (self.used, self.swept) = (0, generation);
-        for slot in old.into_iter().filter(|slot| slot.is_known(generation)) {
-            if let Some(at) = self.slot_of(slot.tag)
-                && let Some(new) = self.slots.get_mut(at)
-            {
-                *new = slot;
-                self.used += 1;
-            }
-        }
+/// A place of an identity, behind those that it had before.
+fn follow(first: &mut Option<Place>, noted: Noted) {
+    if first.is_none() || noted.tag & 1 == 1 {
+        *first = Some(Place::unpack(noted.place));
     }
 }
 
@@ -303,113 +210,107 @@ mod tests {
     use super::*;
     use crate::credentials::digest::identity;
 
+    const NOWHERE: Place = Place { input: 77, position: 0 };
+
+    fn named(number: u64) -> Identity {
+        identity(&[&number.to_le_bytes()])
+    }
+
+    fn place(position: u64) -> Place {
+        Place { input: (position % 7) as u32, position }
+    }
+
     #[test]
-    fn first_places_stay_and_are_found() {
-        for reserved in [0, 50_000] {
-            check_first_places(reserved);
+    fn places_are_packed_and_unpacked() {
+        for place in [
+            Place { input: 0, position: 0 },
+            Place { input: 1, position: 2 },
+            Place { input: (1 << 24) - 1, position: (1 << POSITION_BITS) - 1 },
+        ] {
+            assert_eq!(Place::unpack(place.pack()), place);
         }
     }
 
-    fn check_first_places(reserved: u64) {
+    #[test]
+    fn first_places_stay_until_they_are_renewed() {
         let mut places = Places::default();
-        places.reserve(reserved);
-        let place = |number: u64| Place { input: (number % 7) as u32, position: number * 3 };
-        for number in 0..200_000_u64 {
-            places.insert(identity(&[&number.to_le_bytes()]), place(number));
-            places.insert(identity(&[&number.to_le_bytes()]), place(number + 1));
+        for number in 0..20_000 {
+            places.insert(named(number), place(number));
+            places.insert(named(number), place(number + 1));
         }
-        places.settle();
-        let wrong = (0..200_000_u64)
-            .filter(|number| places.find(identity(&[&number.to_le_bytes()])) != Some(place(*number)))
-            .count();
-        assert_eq!(wrong, 0, "of 200,000 got another's place");
-        assert_eq!(places.find(identity(&[b"unknown"])), None);
+        let before: Vec<_> = (0..20_000).map(|number| places.ask(named(number), NOWHERE)).collect();
+        for number in 0..20_000 {
+            places.renew(named(number), place(number + 2));
+            places.insert(named(number), place(number + 3));
+        }
+        let behind: Vec<_> = (0..20_000).map(|number| places.ask(named(number), NOWHERE)).collect();
+        let unknown = places.ask(identity(&[b"unknown"]), NOWHERE);
+        places.answer();
+        for (number, (before, behind)) in (0..).zip(before.into_iter().zip(behind)) {
+            assert_eq!(places.answer_to(before), Some(place(number)));
+            assert_eq!(places.answer_to(behind), Some(place(number + 2)));
+        }
+        assert_eq!(places.answer_to(unknown), None);
         assert_eq!(places.forgotten(), 0);
     }
 
+    /// Against a map of every place at the time of each question.
     #[test]
-    fn a_renewed_place_takes_the_first_ones() {
+    fn answers_are_those_of_the_time_of_the_question() {
+        const PART: u64 = 512;
+        let mut random = crate::load::Random::new(23);
+        let mut places = Places::with_parts_of(PART as usize);
+        // Of each identity all that was noted: by which number, where, and whether it renews.
+        let mut model: HashMap<u64, Vec<(u64, Place, bool)>> = HashMap::new();
+        let mut expected = Vec::new();
+        let mut noted = 0;
+        for position in 0..40_000 {
+            let number = random.below(3000);
+            let renews = random.below(3) == 0;
+            if renews {
+                places.renew(named(number), place(position));
+            } else {
+                places.insert(named(number), place(position));
+            }
+            model.entry(number).or_default().push((noted, place(position), renews));
+            noted += 1;
+            if random.below(50) == 0 {
+                let number = random.below(3100);
+                let known = model.get(&number).into_iter().flatten();
+                let known = known.filter(|(at, ..)| *at >= places.forgotten());
+                let first = known.fold(
+                    None,
+                    |first: Option<Place>, (_, place, renews)| {
+                        if *renews { Some(*place) } else { first.or(Some(*place)) }
+                    },
+                );
+                let again = place(random.below(position + 1));
+                expected.push((places.ask(named(number), again), first.filter(|first| *first != again)));
+            }
+        }
+        places.answer();
+        assert!(places.forgotten() > 30_000 - PART * 16 && places.forgotten().is_multiple_of(PART));
+        assert!(noted - places.forgotten() > PART * (PARTS_MAX as u64 - 1));
+        for (number, (question, first)) in expected.iter().enumerate() {
+            assert_eq!(places.answer_to(*question), *first, "question {number}");
+        }
+        assert!(
+            expected.iter().any(|(_, first)| first.is_some())
+                && expected.iter().any(|(_, first)| first.is_none())
+        );
+    }
+
+    #[test]
+    fn the_lowest_places_are_found() {
         let mut places = Places::default();
-        let place = |position: u64| Place { input: 0, position };
-        for number in 0..20_000_u64 {
-            let identity = identity(&[&number.to_le_bytes()]);
-            places.renew(identity, place(number));
-            places.renew(identity, place(number + 100_000));
-            places.insert(identity, place(number + 200_000));
+        for number in (0..1000).rev() {
+            places.insert(named(number), Place { input: 0, position: number });
+            places.insert(named(number), Place { input: 0, position: 1 });
         }
-        places.settle();
-        let found = |number: u64| places.find(identity(&[&number.to_le_bytes()]));
-        assert!((0..20_000).all(|number| found(number) == Some(place(number + 100_000))));
-        assert_eq!(places.forgotten(), 0);
-    }
-
-    /// An identity of a number, in a family of names.
-    fn named(family: u64, number: u64) -> Identity {
-        let mix = |seed| foldhash::fast::FixedState::with_seed(family ^ seed).hash_one(number);
-        (u128::from(mix(1)) << 64 | u128::from(mix(2))).to_le_bytes()
-    }
-
-    #[test]
-    fn what_was_put_down_longest_ago_is_forgotten_however_it_is_named() {
-        const GENERATION: u64 = 8192;
-        const KNOWN_MAX: u64 = GENERATION * GENERATIONS as u64;
-        const MORE: u64 = KNOWN_MAX + 10 * GENERATION + 1234;
-        let run = |family: u64| {
-            let mut places = Places::with_generations_of(GENERATION as u32);
-            for number in 0..MORE {
-                places.insert(named(family, number), Place { input: 1, position: number });
-                if number % 4096 == 4095 {
-                    // The first ones are seen again and again, and stay.
-                    for first in 0..10 {
-                        places.renew(named(family, first), Place { input: 1, position: number });
-                    }
-                    places.settle();
-                }
-            }
-            places.settle();
-            let found = (0..MORE).map(|number| places.find(named(family, number)));
-            let known: Vec<_> = found.map(|place| place.map(|place| place.position)).collect();
-            (places.forgotten(), known)
-        };
-        let (forgotten, known) = run(3);
-        assert!((forgotten, known.clone()) == run(4), "the same are known");
-        assert!(known[..10].iter().all(|place| *place == Some(MORE / 4096 * 4096 - 1)));
-        let begin = known[10..].iter().position(Option::is_some).unwrap() + 10;
-        assert!(known[begin..].iter().zip(begin as u64..).all(|(place, number)| *place == Some(number)));
-        assert_eq!(forgotten, begin as u64 - 10);
-        let left = MORE - forgotten;
-        assert!((KNOWN_MAX - 2 * GENERATION..=KNOWN_MAX).contains(&left), "{left}");
-    }
-
-    #[test]
-    fn numbers_of_generations_come_round() {
-        const GENERATION: u32 = 512;
-        let mut places = Places::with_generations_of(GENERATION);
-        let place = |position| Place { input: 0, position };
-        places.insert(named(1, u64::MAX), place(7));
-        for round in 0..600 {
-            for number in 0..u64::from(GENERATION) {
-                places.renew(named(1, number), place(round));
-            }
-            places.settle();
-            let first = places.find(named(1, u64::MAX));
-            assert_eq!(first, (places.forgotten() == 0).then(|| place(7)), "{round}");
-        }
-        assert_eq!(places.forgotten(), 1);
-    }
-
-    #[test]
-    fn a_full_part_takes_nothing_more_and_says_so() {
-        let mut places = Places::with_generations_of(4096);
-        let slots_max = places.shard_slots_max();
-        // All in one shard.
-        let in_one = (0..).map(|number| named(1, number)).filter(|name| places.stand(*name).shard == 0);
-        let names: Vec<_> = in_one.take(slots_max).collect();
-        for (position, name) in (0..).zip(&names) {
-            places.insert(*name, Place { input: 0, position });
-        }
-        places.settle();
-        assert_eq!(places.forgotten(), names.len() as u64 - slots_max as u64 / 4 * 3);
-        assert_eq!(places.shards[0].slots.len(), slots_max);
+        let found = places.lowest((500..2000).map(named), 3);
+        let positions: Vec<_> = found.iter().map(|place| place.position).collect();
+        assert_eq!(positions, [500, 501, 502]);
+        assert!(places.lowest(std::iter::empty(), 3).is_empty());
+        assert!(places.lowest(std::iter::once(named(5000)), 3).is_empty());
     }
 }

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use super::examples::Example;
-use super::places::Place;
+use super::places::Question;
 use super::shown::{NONE, kid_of, label, text_at};
 use super::table::both;
-use super::tally::{Repeat, Seen, Tallies, joined};
+use super::tally::{Kept, Repeat, Seen, Tallies, joined};
 use crate::formats::labels::{Label, LabelKind};
 use crate::judge::Input;
 use crate::verdict::{Reason, Step};
@@ -54,26 +53,19 @@ impl Tallies {
             let sender = seen.labels.text(LabelKind::Sender);
             let sender = sender.is_there().then(|| text_at(seen.bytes, sender.start).into_boxed_str());
             let format = seen.outcome.verdict.format.map(|format| format.0);
-            let first = self.first_place(seen);
+            let first = self.ask_first(seen);
             self.repeats.push(Repeat { reason, sender, format, first, again: seen.place });
         }
     }
 
-    /// Where a record's identity was before.
-    fn first_place(&mut self, seen: &Seen<'_>) -> Option<Place> {
-        self.places.settle();
-        let identity = seen.facts.and_then(|facts| facts.identity)?;
-        self.places.find(identity).filter(|first| *first != seen.place)
+    /// Asks where a record's identity was before.
+    fn ask_first(&mut self, seen: &Seen<'_>) -> Option<Question> {
+        seen.facts.and_then(|facts| facts.identity).map(|identity| self.places.ask(identity, seen.place))
     }
 
     /// The first records of each reason and format are shown; gives the example, if one was made. `count` is how many
     /// there were of them, this one among them.
-    fn keep_example(
-        &mut self,
-        seen: &Seen<'_>,
-        reason: Reason,
-        (list, count): (usize, u64),
-    ) -> Option<Example> {
+    fn keep_example(&mut self, seen: &Seen<'_>, reason: Reason, (list, count): (usize, u64)) -> Option<Kept> {
         // PERF: nobody looks for the list of examples once it is full.
         if count > EXAMPLES_PER_REASON {
             return None;
@@ -86,7 +78,7 @@ impl Tallies {
         Some(example)
     }
 
-    fn by_sender(&mut self, seen: &Seen<'_>, reason: Reason, sender: Label, made: Option<Example>) {
+    fn by_sender(&mut self, seen: &Seen<'_>, reason: Reason, sender: Label, made: Option<Kept>) {
         let key = both(sender.hash, reason as u64);
         let text = || joined(&[&text_at(seen.bytes, sender.start), reason.code()]);
         let row = self.sender_reasons.add(key, text);
@@ -98,7 +90,7 @@ impl Tallies {
         }
     }
 
-    fn failed_signature(&mut self, seen: &Seen<'_>, reason: Reason, made: Option<Example>) {
+    fn failed_signature(&mut self, seen: &Seen<'_>, reason: Reason, made: Option<Kept>) {
         let sender = seen.labels.text(LabelKind::Sender);
         let format = seen.outcome.verdict.format.and_then(|id| self.rules.format(id));
         let key_at = format
@@ -154,7 +146,7 @@ impl Tallies {
         }
     }
 
-    fn example(&mut self, seen: &Seen<'_>) -> Example {
+    fn example(&mut self, seen: &Seen<'_>) -> Kept {
         let Seen { batch, index, payload, outcome, .. } = seen;
         let key = batch.payloads.key(*index).or(batch.key.as_deref());
         let input = Input { payload: *payload, key, now: batch.now };
@@ -163,8 +155,7 @@ impl Tallies {
         let mut example = self.explainer.example(&rules, batch.binding, input, outcome.verdict, place);
         let sender = seen.labels.text(LabelKind::Sender);
         example.sender = sender.is_there().then(|| text_at(seen.bytes, sender.start));
-        example.first_place = self.first_place(seen).map(|place| self.place(place));
-        example
+        Kept { example, first: self.ask_first(seen) }
     }
 }
 

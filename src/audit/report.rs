@@ -470,8 +470,8 @@ pub struct DriftRow {
 /// What is known to be incomplete.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// First places that were forgotten: their repetitions are shown with one place, and open work and requests of
-    /// that age are not listed.
+    /// First places that were forgotten: their repetitions are shown with one place or a later one, and open work and
+    /// requests of that age are not listed.
     pub places_forgotten: u64,
     /// Records whose set of members was not looked at, because there are too many sets.
     pub shapes_unlisted: u64,

@@ -241,7 +241,7 @@ fn examples(tallies: &Tallies, reason: Reason, list: usize) -> Vec<Example> {
     let Some(list) = tallies.examples.get(list) else { return Vec::new() };
     let mut found: Vec<_> = list.iter().filter(|((of, _), _)| *of == reason).collect();
     found.sort_by_key(|((_, format), _)| *format);
-    found.into_iter().flat_map(|(_, examples)| examples.iter().cloned()).collect()
+    found.into_iter().flat_map(|(_, kept)| kept).map(|kept| tallies.shown(kept)).collect()
 }
 
 /// A share of all records, to six digits.
@@ -283,7 +283,8 @@ fn table_of<R: Default>(tallies: &Tallies, table: &table::Table<R>, parts: impl 
 
 /// A table of rejects: every record of it is one.
 fn rejects(tallies: &Tallies, table: &table::Table<RejectCounts>) -> Table {
-    let mut table = table_of(tallies, table, |more| (0, 0, more.span, more.examples.clone()));
+    let examples = |more: &RejectCounts| more.examples.iter().map(|kept| tallies.shown(kept)).collect();
+    let mut table = table_of(tallies, table, |more| (0, 0, more.span, examples(more)));
     for row in &mut table.rows {
         row.rejected = row.records;
     }
@@ -340,7 +341,7 @@ fn repeats(tallies: &mut Tallies) -> Repeats {
         reason: repeat.reason.code().to_owned(),
         sender: repeat.sender.as_deref().map(ToOwned::to_owned),
         format: repeat.format.map(|format| format_name(tallies, usize::from(format))),
-        first: repeat.first.map(|place| tallies.place(place)),
+        first: tallies.first_place(repeat.first),
         again: tallies.place(repeat.again),
     });
     Repeats {
@@ -405,10 +406,8 @@ fn sequences(tallies: &Tallies, state: &State) -> Sequences {
     let progress = state.ledger().progress();
     let places = |kind: Kind, wanted: fn(&Entry) -> bool| -> Vec<String> {
         let entries = state.ledger().shelf().of(kind).filter(|(_, entry)| wanted(entry));
-        let mut places: Vec<Place> =
-            entries.filter_map(|(identity, _)| tallies.places.find(identity)).collect();
-        places.sort_unstable();
-        places.into_iter().take(OPEN_MAX).map(|place| tallies.place(place)).collect()
+        let oldest = tallies.places.lowest(entries.map(|(identity, _)| identity), OPEN_MAX);
+        oldest.into_iter().map(|place| tallies.place(place)).collect()
     };
     Sequences {
         broken_parents: of(&BROKEN_PARENTS),

@@ -14,13 +14,13 @@ use super::bursts::{Bursts, Run};
 use super::drift::Shapes;
 use super::evidence::Chain;
 use super::examples::{Example, Explainer};
-use super::places::{Place, Places};
+use super::places::{Place, Places, Question};
 use super::shown::text_at;
 use super::skew::{Deviation, Deviations, Reference};
 use super::spread::Spread;
 use super::table::{Table, both};
 use crate::formats::labels::{Label, LabelKind, Labels};
-use crate::formats::{Facts, Lifecycle};
+use crate::formats::{Exchange, Facts, Lifecycle, WorkStep};
 use crate::judge::{Payload, Rules};
 use crate::kafka::{Message, RecordTime};
 use crate::pipeline::batch::{Batch, Outcome, Partition, Payloads};
@@ -68,7 +68,14 @@ pub struct RejectCounts {
     /// First and last place.
     pub span: Option<(Place, Place)>,
     /// Some of them.
-    pub examples: Vec<Example>,
+    pub examples: Vec<Kept>,
+}
+
+/// An example, and the question where its identity was first.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    pub(super) example: Example,
+    pub(super) first: Option<Question>,
 }
 
 /// One input, as far as it has come.
@@ -100,14 +107,14 @@ pub struct Repeat {
     pub sender: Option<Box<str>>,
     /// The format.
     pub format: Option<u8>,
-    /// Where the identity was first, if that is known.
-    pub first: Option<Place>,
+    /// The question where the identity was first.
+    pub(super) first: Option<Question>,
     /// Where it is again.
     pub again: Place,
 }
 
 /// Examples by reason and format.
-pub type ExamplesByReason = HashMap<(Reason, Option<u8>), Vec<Example>>;
+pub type ExamplesByReason = HashMap<(Reason, Option<u8>), Vec<Kept>>;
 
 /// Records of one hour.
 #[derive(Clone, Copy, Debug, Default)]
@@ -243,13 +250,6 @@ impl Tallies {
         }
     }
 
-    /// About so many records will come.
-    #[must_use]
-    pub fn expecting(mut self, records: u64) -> Self {
-        self.places.reserve(records);
-        self
-    }
-
     /// Counts a batch that passed the gate.
     pub fn add(&mut self, batch: &Batch) {
         let input = self.input(batch);
@@ -264,7 +264,6 @@ impl Tallies {
             let facts = if labels.holds { facts.next() } else { None };
             self.record(&Seen { batch, index, place, payload, bytes, labels, outcome: *outcome, facts });
         }
-        self.places.settle();
     }
 
     /// The number of a batch's input in the report.
@@ -407,7 +406,7 @@ impl Tallies {
         }
     }
 
-    /// First places: of messages, of work, of requests.
+    /// First places: of messages, of work that is opened, of requests.
     fn remember(&mut self, facts: &Facts, place: Place, verdict: Verdict) {
         if let Some(identity) = facts.identity.filter(|_| verdict.is_accept() || facts.burns) {
             let repeats =
@@ -423,8 +422,12 @@ impl Tallies {
             return;
         }
         match &facts.lifecycle {
-            Lifecycle::Agh(message) => self.places.insert(message.work, place),
-            Lifecycle::Alfred(message) => self.places.insert(message.request, place),
+            Lifecycle::Agh(message) if message.step == WorkStep::Talk => {
+                self.places.insert(message.work, place);
+            }
+            Lifecycle::Alfred(message) if message.side == Exchange::Request => {
+                self.places.insert(message.request, place);
+            }
             _ => {}
         }
     }
@@ -441,9 +444,21 @@ impl Tallies {
 
     /// Nothing more comes.
     pub fn end(&mut self) {
+        self.places.answer();
         for input in &mut self.inputs {
             self.bursts.end(&mut input.run);
         }
+    }
+
+    /// An example with its first place.
+    #[must_use]
+    pub fn shown(&self, kept: &Kept) -> Example {
+        Example { first_place: self.first_place(kept.first), ..kept.example.clone() }
+    }
+
+    /// Where an identity was first, if that was asked and is known.
+    pub(super) fn first_place(&self, question: Option<Question>) -> Option<String> {
+        self.places.answer_to(question?).map(|first| self.place(first))
     }
 
     /// The rules that records were judged by.

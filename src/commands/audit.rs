@@ -284,7 +284,7 @@ fn drive<S: pipeline::Source>(
     let Plant { config, rules, settings, state, stop, count, sample_one_in, outlives_run } = plant;
     let expected = goal.map_or(0, audit_progress::Goal::records) / sample_one_in.max(&1);
     state.lock().unwrap_or_else(PoisonError::into_inner).reserve(expected);
-    let tallies = Arc::new(Mutex::new(Tallies::new(Arc::clone(rules), names).expecting(expected)));
+    let tallies = Arc::new(Mutex::new(Tallies::new(Arc::clone(rules), names)));
     let sink = AuditSink::new(Arc::clone(&tallies), split, *outlives_run);
     let meters = Meters::default();
     let editions = Editions::new(Arc::clone(rules), Settings::clone(settings), None);

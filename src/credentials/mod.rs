@@ -20,6 +20,7 @@
 //! format's rules beyond its signed bytes, and no Kafka.
 
 pub mod canonical;
+mod content;
 pub mod digest;
 pub mod jwt;
 pub mod keys;
@@ -51,6 +52,7 @@ impl Default for Limits {
 pub struct Scratch {
     /// For canonical forms.
     pub canonical: canonical::Buffers,
+    pub(crate) levels: content::Levels,
     pub(crate) keys: keys::Cache,
     pub(crate) tokens: jwt::Cache,
 }
@@ -61,6 +63,7 @@ impl Scratch {
     pub fn new(limits: Limits) -> Self {
         Self {
             canonical: canonical::Buffers::default(),
+            levels: content::Levels::default(),
             keys: keys::Cache::new(limits.keys_max),
             tokens: jwt::Cache::new(limits.tokens_max),
         }

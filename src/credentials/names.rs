@@ -9,8 +9,11 @@ use std::hash::{BuildHasher as _, RandomState};
 
 use twox_hash::XxHash3_64;
 
+use super::canonical::{self, OnePiece};
 use super::digest::{self, Identity, Sha256};
 use super::mac::Mac;
+use super::{Scratch, content};
+use crate::tape::Tape;
 
 /// How names are made. Only names that were made in the same way can be compared.
 #[derive(Clone, Default)]
@@ -30,10 +33,19 @@ pub enum Names {
 /// PERF: a name takes 3 to 7 ns for what an identity is made of and 47 for 1.3 KB, SHA-256 52 to 73 and 626 (AMD EPYC, with
 /// instructions for SHA-256).
 #[derive(Clone)]
-pub struct RunSecret(Box<[Secret; 2]>);
+pub struct RunSecret(Box<Secrets>);
+
+#[derive(Clone)]
+struct Secrets {
+    hashes: [Secret; 2],
+    contents: content::Keys,
+}
 
 /// As long as the secret that XXH3 has when it is given none.
 type Secret = [u8; 192];
+
+/// Longer texts are hashed by products of 32 bits, and so are of the kind that [`RunSecret`] tells about.
+const WELL_HASHED_BYTES_MAX: usize = 240;
 
 /// What stands for a content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,11 +77,14 @@ impl Names {
     /// Names of one run, under new secrets.
     #[must_use]
     pub fn of_new_run() -> Self {
-        let mut secrets = Box::new([[0; size_of::<Secret>()]; 2]);
-        for word in secrets.as_flattened_mut().as_chunks_mut().0 {
-            *word = RandomState::new().hash_one(0_u64).to_le_bytes();
+        let random = || RandomState::new().hash_one(0_u64);
+        let mut secrets =
+            Secrets { hashes: [[0; size_of::<Secret>()]; 2], contents: content::Keys::default() };
+        for word in secrets.hashes.as_flattened_mut().as_chunks_mut().0 {
+            *word = random().to_le_bytes();
         }
-        Self::OfRun(RunSecret(secrets))
+        secrets.contents.fill(random);
+        Self::OfRun(RunSecret(Box::new(secrets)))
     }
 
     /// The identity of what has these parts; no two lists of parts are alike.
@@ -93,27 +108,74 @@ impl Names {
         }
     }
 
-    /// The name of a content.
+    /// The name of what a document says: documents have the same name if they have the same RFC 8785 form, and none if they
+    /// have none.
     #[must_use]
-    pub fn content(&self, content: &[u8]) -> ContentName {
+    pub fn document(&self, tape: Tape<'_>, payload: &[u8], scratch: &mut Scratch) -> Option<ContentName> {
         match self {
-            Self::Lasting => ContentName::Lasting(digest::sha256(&[content])),
-            Self::OfRun(secret) => ContentName::OfRun(secret.name(content)),
+            Self::Lasting => lasting(canonical::whole(tape, payload, &mut scratch.canonical)),
+            Self::OfRun(secret) => {
+                let [whole, _] = content::names(tape, &[], secret, &mut scratch.levels);
+                whole.map(ContentName::OfRun)
+            }
+        }
+    }
+
+    /// The same of a document that is an object, and of those of its `members` that are there.
+    ///
+    /// `members` are names without escapes, in the order of RFC 8785.
+    #[must_use]
+    pub fn document_and_members(
+        &self,
+        tape: Tape<'_>,
+        payload: &[u8],
+        members: &[&str],
+        scratch: &mut Scratch,
+    ) -> [Option<ContentName>; 2] {
+        match self {
+            Self::Lasting => {
+                let (whole, some) =
+                    canonical::whole_and_members(tape, payload, members, &mut scratch.canonical);
+                [lasting(whole), lasting(some)]
+            }
+            Self::OfRun(secret) => {
+                let names = content::names(tape, members, secret, &mut scratch.levels);
+                names.map(|name| name.map(ContentName::OfRun))
+            }
         }
     }
 }
 
+fn lasting(form: OnePiece<'_>) -> Option<ContentName> {
+    form.ok().map(|form| ContentName::Lasting(digest::sha256(&[form])))
+}
+
 impl RunSecret {
     fn name(&self, text: &[u8]) -> Identity {
-        let [high, low] = &*self.0;
-        (u128::from(hash(high, text)) << 64 | u128::from(hash(low, text))).to_le_bytes()
+        let [high, low] = self.both(text);
+        (u128::from(high) << 64 | u128::from(low)).to_le_bytes()
     }
 
     /// A tag is compared under one identity only, so of pairs that differ there is one for each record; the window keeps 32
     /// bits of it.
     fn tag(&self, text: &[u8]) -> u64 {
-        let [secret, _] = &*self.0;
+        let [secret, _] = &self.0.hashes;
         hash(secret, text)
+    }
+
+    /// Two hashes that have nothing to do with each other.
+    pub(super) fn both(&self, text: &[u8]) -> [u64; 2] {
+        self.0.hashes.each_ref().map(|secret| hash(secret, text))
+    }
+
+    /// One hash, as good as its 64 bits let it be.
+    pub(super) fn short(&self, text: &[u8]) -> u64 {
+        let [one, other] = &self.0.hashes;
+        if text.len() > WELL_HASHED_BYTES_MAX { hash(one, text) ^ hash(other, text) } else { hash(one, text) }
+    }
+
+    pub(super) fn keys(&self) -> &content::Keys {
+        &self.0.contents
     }
 }
 
@@ -131,14 +193,15 @@ mod tests {
     #[test]
     fn texts_that_agree_under_one_secret_have_two_names() {
         let Names::OfRun(RunSecret(secrets)) = Names::of_new_run() else { panic!("they are of a run") };
-        let (zeros, random) = ([0; size_of::<Secret>()], secrets[0]);
+        let (zeros, random) = ([0; size_of::<Secret>()], secrets.hashes[0]);
         let text = |stripes: [u8; 10]| stripes.map(|stripe| [stripe; 64]).concat();
         let (one, other) = (text(*b"0123456789"), text(*b"0213456789"));
         assert_eq!(hash(&zeros, &one), hash(&zeros, &other));
-        assert_ne!(secrets[0], secrets[1]);
-        for secrets in [[zeros, random], [random, zeros]] {
-            let secret = RunSecret(Box::new(secrets));
+        assert_ne!(secrets.hashes[0], secrets.hashes[1]);
+        for hashes in [[zeros, random], [random, zeros]] {
+            let secret = RunSecret(Box::new(Secrets { hashes, ..(*secrets).clone() }));
             assert_ne!(secret.name(&one), secret.name(&other));
+            assert_ne!(secret.short(&one), secret.short(&other));
         }
     }
 }

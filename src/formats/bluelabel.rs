@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 use crate::clock::Timestamp;
 use crate::config::{self, PayloadShape, Profile};
 use crate::credentials::Scratch;
-use crate::credentials::canonical;
 use crate::program::Observer;
 use crate::tape::{Node, NodeIndex, StaticNode};
 
@@ -178,15 +177,11 @@ impl BuiltIn for Bluelabel {
 
     fn facts(&self, record: &Record<'_>, scratch: &mut Scratch) -> Facts {
         let Record { tape, payload, asked: Asked { names, sequences }, .. } = *record;
-        let forms = &mut scratch.canonical;
-        let (delivery, logical) = if sequences.bluelabel {
-            let (whole, logical) = canonical::whole_and_members(tape, payload, &LOGICAL, forms);
-            (whole, logical.ok())
+        let [delivery, logical] = if sequences.bluelabel {
+            names.document_and_members(tape, payload, &LOGICAL, scratch)
         } else {
-            (canonical::whole(tape, payload, forms), None)
+            [names.document(tape, payload, scratch), None]
         };
-        let delivery = delivery.ok().map(|form| names.content(form));
-        let logical = logical.map(|form| names.content(form));
         let retries = record.node(RETRY_COUNT).and_then(|at| record.number_at(at)).unwrap_or_default();
         let sent = record.text(TIMESTAMP).and_then(Timestamp::from_rfc3339).unwrap_or_default();
         let now = record.now.unwrap_or(sent);

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use crate::config::{self, Profile};
-use crate::credentials::{Scratch, canonical, digest::Identity};
+use crate::credentials::{Scratch, digest::Identity};
 use crate::program::Observer;
 use crate::tape::{Node, NodeIndex, StaticNode};
 
@@ -276,8 +276,7 @@ const ID_HEADERS: [&str; 2] = ["message-id", "ce_id"];
 impl Identities {
     fn facts(&self, record: &Record<'_>, scratch: &mut Scratch) -> Facts {
         let names = &record.asked.names;
-        let form = canonical::whole(record.tape, record.payload, &mut scratch.canonical);
-        let content = form.map(|form| names.content(form)).ok();
+        let content = names.document(record.tape, record.payload, scratch);
         let key = record.key.unwrap_or_default();
         let by_content = || content.map(|content| names.identity(&[self.kind, key, content.bytes()]));
         let now = record.now.unwrap_or_default();

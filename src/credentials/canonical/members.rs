@@ -30,6 +30,9 @@ pub fn whole_and_members<'a>(
 
 /// Copies the members out of the form of an object, which has no blanks; `None` if it is no such form.
 fn cut(form: &[u8], members: &[&str], out: &mut Room) -> Option<()> {
+    if form.first() != Some(&b'{') {
+        return None;
+    }
     out.clear();
     out.push(b'{');
     let mut at = 1;
