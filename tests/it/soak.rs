@@ -163,16 +163,21 @@ impl Cluster {
         producer.flush(WAIT * 6).unwrap();
     }
 
-    /// Whether the group has committed everything.
-    fn is_done(&self, plan: &Plan) -> bool {
+    /// Whether the group has committed everything; if not, what it has.
+    fn is_done(&self, plan: &Plan) -> Result<(), String> {
         let consumer: BaseConsumer = self.client().set("group.id", GROUP).create().unwrap();
         let mut all = TopicPartitionList::new();
         all.add_partition_range(INPUT, 0, PARTITIONS - 1);
-        let Ok(committed) = consumer.committed_offsets(all, WAIT) else { return false };
-        committed.elements().iter().all(|at| {
-            let records = records_of(plan, at.partition()) as i64;
-            at.offset() == Offset::Offset(records)
-        })
+        let committed = consumer.committed_offsets(all, WAIT).map_err(|error| error.to_string())?;
+        let state: Vec<_> = (committed.elements().iter())
+            .map(|at| (at.partition(), at.offset(), records_of(plan, at.partition()) as i64))
+            .collect();
+        if state.iter().all(|(_, at, records)| *at == Offset::Offset(*records)) {
+            return Ok(());
+        }
+        let ends = |partition| consumer.fetch_watermarks(INPUT, partition, WAIT);
+        let ends: Vec<_> = (0..PARTITIONS).map(ends).collect();
+        Err(format!("partition, committed, expected: {state:?}; ends: {ends:?}"))
     }
 
     /// Everything committed in a topic, per partition in order: key and reason.
@@ -249,14 +254,15 @@ impl Filter {
         if let Some(child) = &mut self.child
             && let Some(status) = child.try_wait().unwrap()
         {
-            let said = std::fs::read_to_string(&self.log).unwrap_or_default();
-            let tail: Vec<_> = said.lines().rev().take(30).collect();
-            panic!(
-                "{} ended by itself with {status}:\n{}",
-                self.config,
-                tail.into_iter().rev().collect::<Vec<_>>().join("\n")
-            );
+            panic!("{} ended by itself with {status}:\n{}", self.config, self.said());
         }
+    }
+
+    /// The end of its log.
+    fn said(&self) -> String {
+        let said = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let tail: Vec<_> = said.lines().rev().take(30).collect();
+        tail.into_iter().rev().collect::<Vec<_>>().join("\n")
     }
 
     fn kill(&mut self) -> bool {
@@ -408,9 +414,12 @@ fn soak(plan: &Plan) {
         outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     });
     let disturbed = started.elapsed();
-    while !cluster.is_done(plan) {
+    while let Err(found) = cluster.is_done(plan) {
         filters.iter_mut().for_each(Filter::check);
-        assert!(started.elapsed() < disturbed + WAIT * 15, "the last records are not committed");
+        if started.elapsed() > disturbed + WAIT * 15 {
+            let logs = filters.iter().map(Filter::said).collect::<Vec<_>>().join("\n---\n");
+            panic!("the last records are not committed: {found}\n{logs}");
+        }
         filters[0].start();
         std::thread::sleep(Duration::from_millis(200));
     }

@@ -138,29 +138,29 @@ fn object(random: &mut Random, depth: u32) -> String {
 /// Names of a run tell documents apart as the digests of their forms do.
 #[test]
 fn documents_have_one_name_if_they_have_one_form() {
-    let seed = std::env::var("TOLLGATE_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(0));
+    let given = std::env::var("TOLLGATE_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = given.unwrap_or_else(|| RandomState::new().hash_one(0));
     println!("TOLLGATE_SEED={seed}");
     let mut random = Random::new(seed);
     let run = Names::of_new_run();
-    let mut seen = [HashMap::new(), HashMap::new()];
+    let mut known = [HashMap::new(), HashMap::new()];
     let (mut again, mut unfit) = (0, 0);
     for _ in 0..60_000 {
         let depth = random.below(4) as u32;
         let text = object(&mut random, depth);
         let lasting = document(&Names::Lasting, text.as_bytes(), &["", "a", "b"]);
         let of_run = document(&run, text.as_bytes(), &["", "a", "b"]);
-        for (seen, (lasting, of_run)) in seen.iter_mut().zip(lasting.into_iter().zip(of_run)) {
+        for (known, (lasting, of_run)) in known.iter_mut().zip(lasting.into_iter().zip(of_run)) {
             assert_eq!(lasting.is_none(), of_run.is_none(), "{text}");
             let (Some(lasting), Some(of_run)) = (lasting, of_run) else {
                 unfit += 1;
                 continue;
             };
-            // Each way there is one text: that of the first document.
+            // Neither kind of name tells less than the other.
             for (key, other) in [(lasting.bytes(), of_run.bytes()), (of_run.bytes(), lasting.bytes())] {
-                let (first, known): &mut (String, Vec<u8>) =
-                    seen.entry(key.to_vec()).or_insert_with(|| (text.clone(), other.to_vec()));
-                assert_eq!(known, other, "{first}\n{text}");
+                let (first, partner): &mut (String, Vec<u8>) =
+                    known.entry(key.to_vec()).or_insert_with(|| (text.clone(), other.to_vec()));
+                assert_eq!(partner, other, "{first}\n{text}");
                 again += u32::from(*first != text);
             }
         }
