@@ -70,15 +70,14 @@ fn check_all(keys: &Keys, tape: Tape<'_>, payload: &[u8], scratch: &mut Scratch)
     let claims = keys.verifier.verify(&keys.token, now, scratch).unwrap();
     held += u32::from(claims.subject() == Some("alfred-bot") && claims.has_right(&["write:", "tasks"]));
     held += u32::from(claims.tenant() == Ok(Some("default")));
-    let buffers = &mut scratch.canonical;
     for names in [&Names::Lasting, &keys.names_of_run] {
         let members = ["payload", "task_id", "type"];
-        let (whole, some) = canonical::whole_and_members(tape, payload, &members, buffers);
-        for form in [whole, some] {
-            held += u32::from(form.is_ok_and(|form| names.content(form).tag() != 0));
+        for name in names.document_and_members(tape, payload, &members, scratch) {
+            held += u32::from(name.is_some_and(|name| name.tag() != 0));
         }
         held += u32::from(names.identity(&[payload]) != [0; 16] && names.payload_tag(payload, None) != 0);
     }
+    let buffers = &mut scratch.canonical;
     held += u32::from(digest::capability_fits(tape, NodeIndex(0), "sha256:", buffers));
     held += u32::from(digest::direct_id_fits("direct_", "a", "b", "c", "d"));
     let trust = proof::verify(tape, payload, text(tape, &["from"]), at(tape, &["proof"]), buffers);
