@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use tollgate::clock::Timestamp;
-use tollgate::credentials::canonical::{self, member};
+use tollgate::credentials::canonical::member;
 use tollgate::credentials::jwt::{Jwks, TokenRules, Verifier};
 use tollgate::credentials::keys::{Encoding, KeyRing, Secret};
 use tollgate::credentials::mac::{Alfred, AlfredKeys, Olympus, OlympusKeys, verify_alfred, verify_olympus};
