@@ -102,7 +102,8 @@ impl Admin {
     }
 
     /// A consumer group with what this user may do with it.
-    pub fn group(&self, group: &str, wait: Duration) -> Result<GroupDescription, KafkaError> {
+    pub fn group(&mut self, group: &str, wait: Duration) -> Result<GroupDescription, KafkaError> {
+        self.hear()?;
         let handle = self.raw.handle()?;
         // A group's coordinator may have to be found first.
         patiently(Instant::now() + wait, |wait| handle.describe_group(group, wait))
@@ -125,8 +126,7 @@ impl Admin {
 
     /// Deletes the records of each partition below its offset.
     pub fn delete_records(&mut self, below: &[PartitionOffset], wait: Duration) -> Result<(), KafkaError> {
-        // What the client has to say of itself would pile up over months.
-        self.raw.poll(Duration::ZERO, &mut Vec::new())?;
+        self.hear()?;
         let outcomes = self.raw.handle()?.delete_records(below, wait)?;
         match outcomes.into_iter().find(|(_, code)| !code.is_none()) {
             Some((at, code)) => {
@@ -135,6 +135,11 @@ impl Admin {
             }
             None => Ok(()),
         }
+    }
+
+    /// Hears what the client has to say of itself, which would pile up over months.
+    fn hear(&mut self) -> Result<(), KafkaError> {
+        self.raw.poll(Duration::ZERO, &mut Vec::new())
     }
 }
 

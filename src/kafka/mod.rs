@@ -45,7 +45,7 @@ pub use producer::Producer;
 pub use range::{NoRange, Range};
 pub use range_reader::{RangeReader, Stretch};
 pub use raw::answers::{
-    ClusterDescription, GroupDescription, NewTopic, Right, Rights, Settings, TopicDescription,
+    ClusterDescription, GroupDescription, GroupMember, NewTopic, Right, Rights, Settings, TopicDescription,
 };
 pub use raw::cluster::Watermarks;
 pub use raw::context::{Token, TokenSource};

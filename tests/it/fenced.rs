@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 
 use crate::cli::tollgate;
-use crate::kafka::{Filter, brokers, wait_for};
+use crate::kafka::{Filter, PARTITIONS, brokers, wait_for};
 use crate::survival::Orders;
 
 /// A run whose log is kept.
@@ -184,4 +184,51 @@ fn what_comes_again_after_a_lost_session_is_no_copy() {
             });
         }
     });
+}
+
+/// An owner that is killed between the two steps of a rebalance comes back under its name: the group is at rest, and nobody
+/// has the partitions that were taken from it.
+#[test]
+fn partitions_that_nobody_has_are_given_out_again() {
+    let Some(brokers) = brokers() else { return };
+    let orders = Orders::create(brokers, "orphans");
+    let member = || -> BaseConsumer {
+        let member: BaseConsumer = (orders.topics.client())
+            .set("group.id", orders.topics.group())
+            .set("group.instance.id", "other")
+            .set("session.timeout.ms", "6000")
+            .set("partition.assignment.strategy", "cooperative-sticky")
+            .set("enable.auto.commit", "false")
+            .create()
+            .unwrap();
+        member.subscribe(&[&orders.topics.input]).unwrap();
+        member
+    };
+    let owner = member();
+    wait_for("all partitions of the other member", || {
+        owner.poll(Duration::ZERO);
+        owner.assignment().unwrap().count() == PARTITIONS as usize
+    });
+    // From here on it takes no part: what is taken from it is not given back, so it does not join again.
+    let config = orders.config("one", "");
+    let (filter, log) = start_logged(&orders, &config, "log");
+    let watcher: BaseConsumer = orders.topics.client().create().unwrap();
+    wait_for("a group at rest", || {
+        let groups = watcher.fetch_group_list(Some(&orders.topics.group()), Duration::from_secs(5));
+        let Ok(groups) = groups else { return false };
+        groups.groups().iter().any(|group| group.state() == "Stable" && group.members().len() == 2)
+    });
+    // The first one dies by this, and the group keeps what it has.
+    let again = member();
+    orders.send(0..200, 0, None);
+    let said = || std::fs::read_to_string(&log).unwrap();
+    wait_for("a share of the filter's own", || {
+        again.poll(Duration::ZERO);
+        orders.topics.committed() > 0
+    });
+    assert!(said().contains("but nobody has"), "{}", said());
+    drop((owner, again));
+    orders.wait_committed(200);
+    filter.stop();
+    assert_eq!(orders.outcome(), ((0..200).collect(), Vec::new()), "{}", said());
 }

@@ -24,7 +24,7 @@ mod plans;
 mod room;
 mod stretches;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 mod turns;
 mod walk;
 mod write;

@@ -41,14 +41,14 @@ pub(super) fn requests(admin: &Admin, plan: &Plan, report: &mut Report) -> Resul
 }
 
 /// The group; gives how many members it has, if that can be seen.
-pub(super) fn group(admin: &Admin, plan: &Plan, report: &mut Report) -> Option<usize> {
+pub(super) fn group(admin: &mut Admin, plan: &Plan, report: &mut Report) -> Option<usize> {
     let about = format!("group {}", plan.consumer.group);
     match admin.group(&plan.consumer.group, ASK_WAIT) {
         Ok(group) => {
             let has = group.rights.is_none_or(|rights| rights.has(Right::Read));
-            let good = format!("{} members now; right Read", group.members);
+            let good = format!("{} members now; right Read", group.members.len());
             report.demand(has, &about, &good, "this user lacks Read on the group");
-            Some(group.members)
+            Some(group.members.len())
         }
         Err(error) => {
             report.add(

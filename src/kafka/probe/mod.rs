@@ -103,7 +103,7 @@ pub fn probe(plan: &Plan) -> Result<Report, KafkaError> {
     for (input, journal) in &plan.journals {
         topics::journal(&admin, input, journal, &mut report)?;
     }
-    let members = brokers::group(&admin, plan, &mut report);
+    let members = brokers::group(&mut admin, plan, &mut report);
     brokers::transactions(plan, members, &mut report)?;
     if let Some((broker, _)) = cluster.brokers.first() {
         brokers::settings(&admin, *broker, plan, &mut report);

@@ -98,12 +98,21 @@ pub struct ClusterDescription {
 /// A consumer group.
 #[derive(Clone, Debug)]
 pub struct GroupDescription {
-    /// How many members it has now.
-    pub members: usize,
-    /// The names of those that have one.
-    pub instances: Vec<String>,
+    /// Who is in it now.
+    pub members: Vec<GroupMember>,
+    /// Whether all of them have their partitions, and nobody waits for others.
+    pub is_stable: bool,
     /// What this user may do with it.
     pub rights: Option<Rights>,
+}
+
+/// A member of a consumer group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupMember {
+    /// The name of its process; empty if it has none.
+    pub instance: String,
+    /// Topic and number of its partitions.
+    pub partitions: Vec<(String, i32)>,
 }
 
 /// A topic to be made.

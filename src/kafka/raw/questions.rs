@@ -8,11 +8,12 @@ use std::ffi::{CString, c_char};
 use std::time::Duration;
 
 use super::answers::{
-    ClusterDescription, GroupDescription, Rights, Settings, TopicDescription, fault_of, pointers,
-    read_settings, read_topics,
+    ClusterDescription, GroupDescription, GroupMember, Rights, Settings, TopicDescription, fault_of,
+    pointers, read_settings, read_topics,
 };
 use super::errors::{c_text, copy};
 use super::handle::Handle;
+use super::partitions::entries;
 use super::requests::{Call, Operation};
 use super::sys;
 use crate::kafka::faults::{Code, Fault, KafkaError};
@@ -137,14 +138,21 @@ impl Handle {
                 let fault = fault_of(doing, sys::rd_kafka_ConsumerGroupDescription_error(group));
                 let allowed =
                     sys::rd_kafka_ConsumerGroupDescription_authorized_operations(group, &raw mut rights);
-                let members = sys::rd_kafka_ConsumerGroupDescription_member_count(group);
-                let instance = |index| {
+                let member = |index| {
                     let member = sys::rd_kafka_ConsumerGroupDescription_member(group, index);
-                    copy(sys::rd_kafka_MemberDescription_group_instance_id(member))
+                    let assignment = sys::rd_kafka_MemberDescription_assignment(member);
+                    let partitions = entries(sys::rd_kafka_MemberAssignment_partitions(assignment));
+                    GroupMember {
+                        instance: copy(sys::rd_kafka_MemberDescription_group_instance_id(member)),
+                        partitions: partitions.into_iter().map(|(at, _)| (at.topic, at.partition)).collect(),
+                    }
                 };
-                let instances = (0..members).map(instance).filter(|name| !name.is_empty()).collect();
-                let rights = Rights::read(allowed, rights);
-                let described = GroupDescription { members, instances, rights };
+                let count = sys::rd_kafka_ConsumerGroupDescription_member_count(group);
+                let described = GroupDescription {
+                    members: (0..count).map(member).collect(),
+                    is_stable: sys::rd_kafka_ConsumerGroupDescription_state(group) == sys::GROUP_IS_STABLE,
+                    rights: Rights::read(allowed, rights),
+                };
                 Some(fault.map_or(Ok(described), Err))
             }
         })?;

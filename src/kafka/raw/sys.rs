@@ -14,15 +14,16 @@ pub(crate) use rdkafka::bindings::{
     rd_kafka_ConfigResource_error_string, rd_kafka_ConfigResource_name, rd_kafka_ConfigResource_new,
     rd_kafka_ConfigResource_t, rd_kafka_ConsumerGroupDescription_authorized_operations,
     rd_kafka_ConsumerGroupDescription_error, rd_kafka_ConsumerGroupDescription_member,
-    rd_kafka_ConsumerGroupDescription_member_count, rd_kafka_CreatePartitions,
-    rd_kafka_CreatePartitions_result_topics, rd_kafka_CreateTopics, rd_kafka_CreateTopics_result_topics,
-    rd_kafka_DeleteRecords, rd_kafka_DeleteRecords_destroy, rd_kafka_DeleteRecords_new,
-    rd_kafka_DeleteRecords_result_offsets, rd_kafka_DescribeCluster,
+    rd_kafka_ConsumerGroupDescription_member_count, rd_kafka_ConsumerGroupDescription_t,
+    rd_kafka_CreatePartitions, rd_kafka_CreatePartitions_result_topics, rd_kafka_CreateTopics,
+    rd_kafka_CreateTopics_result_topics, rd_kafka_DeleteRecords, rd_kafka_DeleteRecords_destroy,
+    rd_kafka_DeleteRecords_new, rd_kafka_DeleteRecords_result_offsets, rd_kafka_DescribeCluster,
     rd_kafka_DescribeCluster_result_authorized_operations, rd_kafka_DescribeCluster_result_cluster_id,
     rd_kafka_DescribeCluster_result_nodes, rd_kafka_DescribeConfigs,
     rd_kafka_DescribeConfigs_result_resources, rd_kafka_DescribeConsumerGroups,
     rd_kafka_DescribeConsumerGroups_result_groups, rd_kafka_DescribeTopics,
-    rd_kafka_DescribeTopics_result_topics, rd_kafka_MemberDescription_group_instance_id,
+    rd_kafka_DescribeTopics_result_topics, rd_kafka_MemberAssignment_partitions,
+    rd_kafka_MemberDescription_assignment, rd_kafka_MemberDescription_group_instance_id,
     rd_kafka_NewPartitions_destroy, rd_kafka_NewPartitions_new, rd_kafka_NewTopic_destroy,
     rd_kafka_NewTopic_new, rd_kafka_NewTopic_t, rd_kafka_Node_host, rd_kafka_Node_id, rd_kafka_Node_port,
     rd_kafka_Node_t, rd_kafka_ResourceType_t, rd_kafka_TopicCollection_destroy,
@@ -57,6 +58,9 @@ pub(crate) use rdkafka::bindings::{
 };
 use std::ffi::{c_char, c_int, c_void};
 
+/// A state of a group, which is read as an integer, too.
+pub(crate) const GROUP_IS_STABLE: c_int = 3;
+
 /// The offset-commit and rebalance callbacks have one shape.
 pub(crate) type PartitionsCallback =
     unsafe extern "C" fn(*mut rd_kafka_t, c_int, *mut rd_kafka_topic_partition_list_t, *mut c_void);
@@ -75,6 +79,9 @@ unsafe extern "C" {
     pub(crate) fn rd_kafka_get_err_descs(list: *mut *const ErrorDescription, count: *mut usize);
     pub(crate) fn rd_kafka_event_error(event: *mut rd_kafka_event_t) -> c_int;
     pub(crate) fn rd_kafka_ConfigResource_error(resource: *const rd_kafka_ConfigResource_t) -> c_int;
+    pub(crate) fn rd_kafka_ConsumerGroupDescription_state(
+        group: *const rd_kafka_ConsumerGroupDescription_t,
+    ) -> c_int;
     pub(crate) fn rd_kafka_topic_result_error(result: *const rd_kafka_topic_result_t) -> c_int;
     pub(crate) fn rd_kafka_AdminOptions_set_request_timeout(
         options: *mut rd_kafka_AdminOptions_t,

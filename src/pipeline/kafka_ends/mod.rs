@@ -12,12 +12,14 @@ mod bounded;
 mod exactly_once;
 mod keeper;
 mod limits;
+mod orphans;
 mod outputs;
 mod pace;
 mod progress;
 mod range;
 mod rebalance;
 mod renewal;
+mod rounds;
 mod sending;
 mod sink;
 mod source;
@@ -43,6 +45,7 @@ use bounded::Bounded;
 use exactly_once::ExactlyOnce;
 use keeper::Keeper;
 use limits::Limits;
+use orphans::Orphans;
 use outputs::Outputs;
 use pace::Pace;
 pub use progress::Flight;
@@ -50,6 +53,7 @@ use progress::Progress;
 pub use range::{RangeConnection, RangeSource};
 use rebalance::{OnRebalance, Restorer};
 use renewal::Renewal;
+use rounds::Rounds;
 pub use sink::KafkaSink;
 use sink::Mode;
 pub use source::KafkaSource;
@@ -71,7 +75,7 @@ type SharedConsumer = Arc<Mutex<Option<Consumer>>>;
 pub struct Connection {
     consumer: SharedConsumer,
     vitals: Arc<Vitals>,
-    keeper: Option<Keeper>,
+    rounds: Vec<Rounds>,
     restorer: Restorer,
 }
 
@@ -86,7 +90,7 @@ impl Connection {
     /// process must not end while clients of librdkafka are at work.
     pub fn close(self) -> Result<(), KafkaError> {
         let threads: Vec<_> =
-            self.keeper.map(Keeper::stop).into_iter().chain(self.restorer.threads()).collect();
+            self.rounds.into_iter().map(Rounds::stop).chain(self.restorer.threads()).collect();
         let consumer = self.consumer.lock().unwrap_or_else(PoisonError::into_inner).take();
         let closed = consumer.map_or(Ok(()), |consumer| consumer.close(CLOSE_WAIT));
         let deadline = Instant::now() + CLOSE_WAIT;
@@ -143,6 +147,7 @@ pub fn connect(
         is_transactional,
         restorer: restorer.clone(),
     };
+    let mut orphans = Orphans::new(admin, config, instance.clone(), &progress);
     let renewal = Renewal::new(shared, instance, Arc::clone(&progress));
     let bounded = Bounded::look_up(config, &ConsumerSettings::from_config(config)?)?;
     let consumer = Consumer::subscribe(renewal.settings()?, Box::new(listener))?;
@@ -153,10 +158,14 @@ pub fn connect(
         None => cluster.watermarks_seen(topic, partition).map(|marks| marks.high),
     }));
     let names = kafka.topics.iter().map(|topic| kafka.journal_topic(topic)).collect();
-    let keeper = if restorer.is_on() { Keeper::start(journals, &progress, names) } else { None };
+    let mut keeper = Keeper::new(journals, &progress, names);
+    let keep =
+        restorer.is_on().then(|| Rounds::start("journal", keeper::DELETE_EVERY, move || keeper.keep()));
+    let look = Rounds::start("group", orphans::LOOK_EVERY, move || orphans.look());
+    let rounds = keep.flatten().into_iter().chain(look).collect();
     let (consumer, vitals) = (Arc::new(Mutex::new(Some(consumer))), Arc::clone(&progress.vitals));
     let source = KafkaSource::new(Arc::clone(&consumer), (restorer.clone(), renewal), config, rules, bounded);
-    Ok((source, KafkaSink(mode), Connection { consumer, vitals, keeper, restorer }))
+    Ok((source, KafkaSink(mode), Connection { consumer, vitals, rounds, restorer }))
 }
 
 fn millis(ms: u32) -> Duration {

@@ -54,6 +54,8 @@ pub(super) struct Progress {
     version: AtomicU64,
     /// Whether another process may have our name.
     doubt: AtomicBool,
+    /// Whether the reader is to leave the group for a while.
+    leaving: AtomicBool,
     /// One commit at a time, and no partition is given away during one.
     committing: Mutex<()>,
     committer: OnceLock<Committer>,
@@ -407,6 +409,16 @@ impl Progress {
     /// Whether another process may have our name.
     pub(super) fn is_in_doubt(&self) -> bool {
         self.doubt.load(Ordering::Acquire)
+    }
+
+    /// Whether the reader is to leave the group until it has noticed.
+    pub(super) fn set_leaving(&self, leaving: bool) {
+        self.leaving.store(leaving, Ordering::Release);
+    }
+
+    /// Whether the reader is to leave the group.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.leaving.load(Ordering::Acquire)
     }
 
     /// The journals' committed floors.

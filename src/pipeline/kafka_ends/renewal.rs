@@ -1,4 +1,5 @@
-//! A consumer that has failed is made anew, unless a process with its name lives.
+//! A consumer that has failed is made anew, unless a process with its name lives; so is one that leaves for a while, since
+//! its group has come to rest with partitions that nobody has (`orphans.rs`).
 //!
 //! ```text
 //! failed ─► given up ─► fenced? ─no──► a pause ──────────────────────────► a new member
@@ -114,9 +115,7 @@ impl Renewal {
         if !matches!(error.class(), Class::Retry | Class::Pause | Class::Rebuild) {
             return Err(error);
         }
-        Vitals::count(&self.progress.vitals.rejoins);
-        Vitals::count(&self.progress.status.rejoins);
-        self.progress.status.left();
+        self.tell();
         let Some(text) = consumer.fenced() else {
             tracing::warn!("{error}; the consumer is made anew, and goes on from the committed offsets");
             consumer.give_up(GIVE_UP_WAIT);
@@ -127,10 +126,28 @@ impl Renewal {
         // Before the writer is asked for anything: it makes no producer while a namesake may live.
         self.progress.set_doubt(true);
         consumer.give_up(GIVE_UP_WAIT);
+        self.wait_for_name(text)
+    }
+
+    /// Leaves the group, and comes back once it has noticed, so that partitions are given out anew.
+    pub(super) fn leave(&mut self, consumer: &mut Consumer) -> Result<(), KafkaError> {
+        self.tell();
+        consumer.give_up(GIVE_UP_WAIT);
+        self.wait_for_name("it was left by this process, and the name did not become free".to_owned())
+    }
+
+    /// A new member joins as soon as the group has none with our name.
+    fn wait_for_name(&mut self, text: String) -> Result<(), KafkaError> {
         let client = ClientSettings::from_config(&self.config).map_err(|error| refused(&error))?;
         self.known.taken = None;
         self.step = Step::Doubt(Doubt { admin: Admin::connect(&client)?, text, ask_at: Instant::now() });
         Ok(())
+    }
+
+    fn tell(&self) {
+        Vitals::count(&self.progress.vitals.rejoins);
+        Vitals::count(&self.progress.status.rejoins);
+        self.progress.status.left();
     }
 
     /// Goes on with it; returns soon.
@@ -164,6 +181,7 @@ impl Renewal {
         consumer.rejoin(self.settings().map_err(|error| refused(&error))?)?;
         self.step = Step::None;
         self.progress.set_doubt(false);
+        self.progress.set_leaving(false);
         Ok(())
     }
 }
@@ -193,7 +211,7 @@ fn session(config: &Config) -> Duration {
 
 fn answer(asked: Result<GroupDescription, KafkaError>, name: &str) -> Answer {
     match asked {
-        Ok(group) if group.instances.iter().any(|instance| instance == name) => Answer::Taken,
+        Ok(group) if group.members.iter().any(|member| member.instance == name) => Answer::Taken,
         Ok(_) => Answer::Free,
         Err(error) if error.is_retriable() => {
             tracing::debug!("{error}; the group is asked again");

@@ -93,12 +93,18 @@ impl KafkaSource {
         if self.renewal.is_under_way() {
             return self.renewal.go_on(consumer);
         }
-        let Err(error) = self.read_on(consumer, wait) else { return Ok(()) };
+        let outcome = self.read_on(consumer, wait);
+        if outcome.is_ok() && !self.progress.is_leaving() {
+            return Ok(());
+        }
         // What was read and not handed out is read again, and would keep the client from its end.
         self.pending.clear();
         self.scratch.clear();
         self.is_paused = false;
-        self.renewal.begin(consumer, error)
+        match outcome {
+            Ok(()) => self.renewal.leave(consumer),
+            Err(error) => self.renewal.begin(consumer, error),
+        }
     }
 
     fn read_on(&mut self, consumer: &mut Consumer, wait: Duration) -> Result<(), KafkaError> {
