@@ -362,7 +362,7 @@ pub fn limit_notes(report: &Report) -> Vec<String> {
     let counts = [
         (
             limits.places_forgotten,
-            "first places were forgotten: repetitions of these records may be shown with one place or a later one, and the \
+            "places of the oldest records were forgotten: their repetitions may be shown with one place or a later one, and the \
              oldest open work and requests may be missing from their lists",
         ),
         (

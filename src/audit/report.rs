@@ -470,7 +470,7 @@ pub struct DriftRow {
 /// What is known to be incomplete.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// First places that were forgotten: their repetitions are shown with one place or a later one, and open work and
+    /// Places of the oldest records that were forgotten: their repetitions are shown with one place or a later one, and open work and
     /// requests of that age are not listed.
     pub places_forgotten: u64,
     /// Records whose set of members was not looked at, because there are too many sets.

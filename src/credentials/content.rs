@@ -5,10 +5,11 @@
 //! names on the way to it. So nothing is sorted, and nothing written.
 //!
 //! Numbers are made under secrets of the run, and there are two for each value, under secrets that have nothing to do with
-//! each other; their sums are the name. A name of a member has to stand once in its object, as it does in all that is in
-//! shape.
+//! each other; their sums are the name. The way to a value is one number. A name of a member has to stand once in its
+//! object, as it does in all that is in shape.
 //!
-//! PERF: of a Bluelabel envelope of 1.3 KB, name and logical name took TODO ns by way of the form, and take TODO ns.
+//! PERF: all that an audit's worker does with a Bluelabel envelope of 1.3 KB went from 2.50 to 1.84 µs, with one of
+//! humaninloop from 1.48 to 1.30 (AMD EPYC, medians of three runs).
 
 use super::digest::Identity;
 use super::names::RunSecret;
@@ -33,7 +34,7 @@ enum Kind {
 const KINDS: usize = 7;
 
 /// Random words, which numbers are made with.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct Keys {
     root: u64,
     member: [u64; 2],
@@ -43,11 +44,14 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    pub(super) fn fill(&mut self, mut random: impl FnMut() -> u64) {
-        let Self { root, member, item, paths, kinds } = self;
-        let words = member.iter_mut().chain(item).chain(paths).chain(kinds.as_flattened_mut());
-        for word in words.chain([root]) {
-            *word = random();
+    pub(super) fn new(random: impl Fn() -> u64) -> Self {
+        let two = || [random(), random()];
+        Self {
+            root: random(),
+            member: two(),
+            item: two(),
+            paths: two(),
+            kinds: std::array::from_fn(|_| two()),
         }
     }
 }

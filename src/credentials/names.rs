@@ -2,8 +2,8 @@
 //! two contents apart.
 //!
 //! Names that are kept are of SHA-256, so nobody can make two that are the same. Names that nobody reads once the run has
-//! ended are XXH3 under secrets of that run, for a tenth of the time; but for lists of long parts, which are rare, and
-//! SHA-256 there, too. This file must not know what is named.
+//! ended are XXH3 under secrets of that run, for a tenth of the time; of documents, sums of such hashes. Lists of long parts,
+//! which are rare, are SHA-256 there, too. This file must not know what is named.
 
 use std::hash::{BuildHasher as _, RandomState};
 
@@ -41,8 +41,15 @@ struct Secrets {
     contents: content::Keys,
 }
 
-/// As long as the secret that XXH3 has when it is given none.
-type Secret = [u8; 192];
+/// What one hash is made under.
+#[derive(Clone, Copy)]
+struct Secret {
+    /// As long as the one that XXH3 has when it is given none.
+    bytes: [u8; 192],
+    /// What a text's length is multiplied by: pairs of different lengths between 4 and 8 bytes can be made of which XXH3 alone gives one
+    /// hash to one in 2^25, whatever the secret.
+    length: u64,
+}
 
 /// Longer texts are hashed by products of 32 bits, and so are of the kind that [`RunSecret`] tells about.
 const WELL_HASHED_BYTES_MAX: usize = 240;
@@ -78,12 +85,14 @@ impl Names {
     #[must_use]
     pub fn of_new_run() -> Self {
         let random = || RandomState::new().hash_one(0_u64);
-        let mut secrets =
-            Secrets { hashes: [[0; size_of::<Secret>()]; 2], contents: content::Keys::default() };
-        for word in secrets.hashes.as_flattened_mut().as_chunks_mut().0 {
-            *word = random().to_le_bytes();
-        }
-        secrets.contents.fill(random);
+        let secret = || {
+            let mut bytes = [0; 192];
+            for word in bytes.as_chunks_mut().0 {
+                *word = random().to_le_bytes();
+            }
+            Secret { bytes, length: random() }
+        };
+        let secrets = Secrets { hashes: [secret(), secret()], contents: content::Keys::new(random) };
         Self::OfRun(RunSecret(Box::new(secrets)))
     }
 
@@ -168,7 +177,7 @@ impl RunSecret {
         self.0.hashes.each_ref().map(|secret| hash(secret, text))
     }
 
-    /// One hash, as good as its 64 bits let it be.
+    /// One number of 64 bits, for texts that are compared with few others.
     pub(super) fn short(&self, text: &[u8]) -> u64 {
         let [one, other] = &self.0.hashes;
         if text.len() > WELL_HASHED_BYTES_MAX { hash(one, text) ^ hash(other, text) } else { hash(one, text) }
@@ -181,8 +190,9 @@ impl RunSecret {
 
 /// The secret is long enough, so this is never SHA-256; if it were, names would still be names.
 fn hash(secret: &Secret, text: &[u8]) -> u64 {
-    let hash = XxHash3_64::oneshot_with_secret(secret, text);
-    hash.unwrap_or_else(|_| digest::content_tag(text, None))
+    let hash = XxHash3_64::oneshot_with_secret(&secret.bytes, text);
+    let hash = hash.unwrap_or_else(|_| digest::content_tag(text, None));
+    hash.wrapping_add(secret.length.wrapping_mul(text.len() as u64))
 }
 
 #[cfg(test)]
@@ -193,15 +203,29 @@ mod tests {
     #[test]
     fn texts_that_agree_under_one_secret_have_two_names() {
         let Names::OfRun(RunSecret(secrets)) = Names::of_new_run() else { panic!("they are of a run") };
-        let (zeros, random) = ([0; size_of::<Secret>()], secrets.hashes[0]);
+        let (zeros, random) = (Secret { bytes: [0; 192], length: 0 }, secrets.hashes[0]);
         let text = |stripes: [u8; 10]| stripes.map(|stripe| [stripe; 64]).concat();
         let (one, other) = (text(*b"0123456789"), text(*b"0213456789"));
         assert_eq!(hash(&zeros, &one), hash(&zeros, &other));
-        assert_ne!(secrets.hashes[0], secrets.hashes[1]);
+        assert_ne!(secrets.hashes[0].bytes, secrets.hashes[1].bytes);
+        assert_ne!(secrets.hashes[0].length, secrets.hashes[1].length);
         for hashes in [[zeros, random], [random, zeros]] {
             let secret = RunSecret(Box::new(Secrets { hashes, ..(*secrets).clone() }));
             assert_ne!(secret.name(&one), secret.name(&other));
             assert_ne!(secret.short(&one), secret.short(&other));
+        }
+    }
+
+    /// Of texts of 4 to 8 bytes, XXH3 alone mixes the length in so late that some of different lengths come together.
+    #[test]
+    fn lengths_are_told_apart_under_a_secret() {
+        let Names::OfRun(RunSecret(secrets)) = Names::of_new_run() else { panic!("they are of a run") };
+        let [one, _] = secrets.hashes;
+        let without = Secret { length: 0, ..one };
+        for len in [0, 1, 4, 5, 8, 300] {
+            let text = [b'x'; 300];
+            let expected = hash(&without, &text[..len]).wrapping_add(one.length.wrapping_mul(len as u64));
+            assert_eq!(hash(&one, &text[..len]), expected);
         }
     }
 }

@@ -1,11 +1,10 @@
 //! Names for good, and names of one run.
 
 use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasher as _, RandomState};
 
+use crate::credentials::canonical::tests::Random;
 use crate::credentials::names::{ContentName, Names};
 use crate::credentials::{Scratch, digest};
-use crate::load::Random;
 use crate::tape::Parser;
 
 /// Lengths at which XXH3 takes another way, and at which the room for parts ends.
@@ -138,10 +137,7 @@ fn object(random: &mut Random, depth: u32) -> String {
 /// Names of a run tell documents apart as the digests of their forms do.
 #[test]
 fn documents_have_one_name_if_they_have_one_form() {
-    let given = std::env::var("TOLLGATE_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed = given.unwrap_or_else(|| RandomState::new().hash_one(0));
-    println!("TOLLGATE_SEED={seed}");
-    let mut random = Random::new(seed);
+    let mut random = Random::seeded("documents_have_one_name_if_they_have_one_form");
     let run = Names::of_new_run();
     let mut known = [HashMap::new(), HashMap::new()];
     let (mut again, mut unfit) = (0, 0);

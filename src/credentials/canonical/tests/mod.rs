@@ -10,10 +10,10 @@ use std::hash::{BuildHasher as _, RandomState};
 use serde_json::Value;
 
 /// A small generator; the seed comes from `TOLLGATE_SEED` or is random, and is printed.
-struct Random(u64);
+pub(in crate::credentials) struct Random(u64);
 
 impl Random {
-    fn seeded(test: &str) -> Self {
+    pub(in crate::credentials) fn seeded(test: &str) -> Self {
         let given = std::env::var("TOLLGATE_SEED").ok().and_then(|seed| seed.parse().ok());
         let seed = given.unwrap_or_else(|| RandomState::new().hash_one(test));
         println!("{test}: TOLLGATE_SEED={seed}");
@@ -28,7 +28,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    fn below(&mut self, limit: u64) -> u64 {
+    pub(in crate::credentials) fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit
     }
 
