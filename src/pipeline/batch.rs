@@ -10,7 +10,8 @@ use crate::formats::labels::Labels;
 use crate::formats::{Binding, Facts, Headers};
 use crate::judge::Payload;
 use crate::kafka;
-use crate::verdict::Verdict;
+use crate::tape::NodeIndex;
+use crate::verdict::{Reason, Verdict};
 
 use super::budget::{Lists, Permit};
 use super::edition::Edition;
@@ -169,6 +170,21 @@ pub struct Outcome {
     pub verdict: Verdict,
     /// Where the pointer of a reject stands in the batch's `pointers`.
     pub pointer: (u32, u32),
+}
+
+impl Outcome {
+    /// Nothing was decided yet.
+    pub const NONE: Self = Self {
+        verdict: Verdict {
+            reason: Some(Reason::Internal),
+            format: None,
+            at: NodeIndex(0),
+            unchecked: false,
+            ignored: false,
+            warned: None,
+        },
+        pointer: (0, 0),
+    };
 }
 
 /// What a batch changed in the state, for the journal.

@@ -14,6 +14,7 @@ pub mod budget;
 pub mod edition;
 pub mod file_ends;
 mod gate;
+mod grouping;
 pub mod kafka_ends;
 pub mod meters;
 pub mod news;

@@ -14,6 +14,7 @@ use crate::histograms::{Recorder, Stage};
 use crate::judge::{Input, Judge, NoWatch, Payload, StageWatch};
 
 use super::batch::{Batch, Outcome};
+use super::grouping::Grouping;
 use super::shadow::SecondJudge;
 use super::writer::Wants;
 
@@ -48,7 +49,7 @@ pub(super) fn run(
         core_affinity::set_for_current(core);
     }
     let mut judge: Option<(u64, Judge)> = None;
-    let mut second = None;
+    let (mut grouping, mut second) = (Grouping::default(), None);
     for mut batch in from_reader {
         let started = Instant::now();
         recorder.record(Stage::Queue, started - batch.since, batch.payloads.len() as u64);
@@ -65,9 +66,9 @@ pub(super) fn run(
             (edition, judge)
         });
         if wants.label_seed.is_some() {
-            batch.labels.reserve_exact(batch.payloads.len());
+            batch.labels.resize(batch.payloads.len(), Labels::default());
         }
-        judge_batch(judge, &mut batch, &mut recorder, wants.label_seed.is_some());
+        judge_batch(judge, &mut batch, &mut grouping, &mut recorder);
         SecondJudge::run(&mut second, &mut batch);
         let now = Instant::now();
         batch.since = now;
@@ -79,13 +80,18 @@ pub(super) fn run(
     }
 }
 
-fn judge_batch(judge: &mut Judge, batch: &mut Batch, recorder: &mut Recorder, with_labels: bool) {
+fn judge_batch(judge: &mut Judge, batch: &mut Batch, grouping: &mut Grouping, recorder: &mut Recorder) {
     let Batch { rules, binding, payloads, key, outcomes, facts, labels, pointers, number, now, .. } = batch;
     let mut payload_bytes = 0;
     // The timed ones move from batch to batch, so that no position is favoured.
     let timed = *number as usize % TIMED_ONE_IN;
-    for index in 0..payloads.len() {
-        payloads.expect(index + 1);
+    grouping.arrange(payloads);
+    outcomes.resize(payloads.len(), Outcome::NONE);
+    for turn in 0..payloads.len() {
+        let (Some(index), next) = (grouping.record(turn), grouping.record(turn + 1)) else { break };
+        if let Some(next) = next {
+            payloads.expect(next);
+        }
         let payload = payloads.payload(index);
         if let Payload::Bytes(bytes) = payload {
             payload_bytes += bytes.len() as u64;
@@ -101,15 +107,20 @@ fn judge_batch(judge: &mut Judge, batch: &mut Batch, recorder: &mut Recorder, wi
         };
         #[cfg(test)]
         super::tests::panic_on_request(payload);
-        facts.extend(judge.facts().filter(|_| verdict.is_accept()));
-        if with_labels {
+        if let Some(facts) = judge.facts().filter(|_| verdict.is_accept()) {
+            grouping.keep(index, facts);
+        }
+        if let Some(labels) = labels.get_mut(index) {
             let content = match payload {
                 Payload::Bytes(bytes) => XxHash3_128::oneshot(bytes),
                 Payload::Tombstone | Payload::Oversized => 0,
             };
-            labels.push(Labels { content, holds: verdict.is_accept(), ..*judge.labels() });
+            *labels = Labels { content, holds: verdict.is_accept(), ..*judge.labels() };
         }
-        outcomes.push(Outcome { verdict, pointer: (from, pointers.len() as u32) });
+        if let Some(outcome) = outcomes.get_mut(index) {
+            *outcome = Outcome { verdict, pointer: (from, pointers.len() as u32) };
+        }
     }
+    grouping.give(facts);
     batch.payload_bytes = payload_bytes;
 }
