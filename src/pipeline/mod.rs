@@ -168,8 +168,7 @@ pub fn run<S: Source, K: Sink>(
         let gate = stage(scope, stop, "gate", move || {
             gate::run(&from_workers, &to_writer, heard, (seen, tried, has_journal), recorder, meters)
         });
-        let recorder = collector.recorder();
-        let (runs, writer_ended) = bounded(0);
+        let (recorder, (runs, writer_ended)) = (collector.recorder(), bounded(0));
         let writer = stage(scope, stop, "writer", move || {
             let _runs = runs;
             Ok(writer::run(sink, &from_gate, to_news, (recorder, meters), stop)?)
