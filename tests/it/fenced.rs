@@ -29,6 +29,20 @@ pub(crate) fn send_until(orders: &Orders, from: u64, mut is_over: impl FnMut() -
     next
 }
 
+/// Another client, a member of the filter's group.
+fn member(orders: &Orders, instance: &str) -> BaseConsumer {
+    let member: BaseConsumer = (orders.topics.client())
+        .set("group.id", orders.topics.group())
+        .set("group.instance.id", instance)
+        .set("session.timeout.ms", "6000")
+        .set("partition.assignment.strategy", "cooperative-sticky")
+        .set("enable.auto.commit", "false")
+        .create()
+        .unwrap();
+    member.subscribe(&[&orders.topics.input]).unwrap();
+    member
+}
+
 /// Whether the older one works or has nothing to do, the newer one goes on undisturbed.
 #[test]
 fn of_two_processes_with_one_name_the_older_ends() {
@@ -127,15 +141,7 @@ fn goes_on_after_a_ghost(brokers: &'static str, delivery: &str) {
     let said = || std::fs::read_to_string(&log).unwrap();
     orders.send(0..40, 0, None);
     orders.wait_committed(40);
-    let ghost: BaseConsumer = (orders.topics.client())
-        .set("group.id", orders.topics.group())
-        .set("group.instance.id", "one")
-        .set("session.timeout.ms", "6000")
-        .set("partition.assignment.strategy", "cooperative-sticky")
-        .set("enable.auto.commit", "false")
-        .create()
-        .unwrap();
-    ghost.subscribe(&[&orders.topics.input]).unwrap();
+    let ghost = member(&orders, "one");
     let sent = send_until(&orders, 40, || {
         ghost.poll(Duration::ZERO);
         ghost.assignment().unwrap().count() > 0
@@ -192,19 +198,7 @@ fn what_comes_again_after_a_lost_session_is_no_copy() {
 fn partitions_that_nobody_has_are_given_out_again() {
     let Some(brokers) = brokers() else { return };
     let orders = Orders::create(brokers, "orphans");
-    let member = || -> BaseConsumer {
-        let member: BaseConsumer = (orders.topics.client())
-            .set("group.id", orders.topics.group())
-            .set("group.instance.id", "other")
-            .set("session.timeout.ms", "6000")
-            .set("partition.assignment.strategy", "cooperative-sticky")
-            .set("enable.auto.commit", "false")
-            .create()
-            .unwrap();
-        member.subscribe(&[&orders.topics.input]).unwrap();
-        member
-    };
-    let owner = member();
+    let owner = member(&orders, "other");
     wait_for("all partitions of the other member", || {
         owner.poll(Duration::ZERO);
         owner.assignment().unwrap().count() == PARTITIONS as usize
@@ -219,7 +213,7 @@ fn partitions_that_nobody_has_are_given_out_again() {
         groups.groups().iter().any(|group| group.state() == "Stable" && group.members().len() == 2)
     });
     // The first one dies by this, and the group keeps what it has.
-    let again = member();
+    let again = member(&orders, "other");
     orders.send(0..200, 0, None);
     let said = || std::fs::read_to_string(&log).unwrap();
     wait_for("a share of the filter's own", || {

@@ -204,7 +204,7 @@ impl Known {
 }
 
 /// How long a dead member is there, also where that was passed through.
-fn session(config: &Config) -> Duration {
+pub(super) fn session(config: &Config) -> Duration {
     let passed = config.librdkafka.get("session.timeout.ms").and_then(|ms| ms.parse().ok());
     Duration::from_millis(passed.unwrap_or(u64::from(config.kafka.session_timeout_ms)))
 }
