@@ -134,6 +134,16 @@ impl Producer {
         self.raw.send_offsets(offsets, group, wait)
     }
 
+    /// The same as no member, which the brokers take from any producer: only for offsets that no member reads by.
+    pub fn send_offsets_as_stranger(
+        &mut self,
+        offsets: &[PartitionOffset],
+        group: &str,
+        wait: Duration,
+    ) -> Result<(), KafkaError> {
+        self.raw.send_offsets(offsets, &GroupMetadata::of_name(group)?, wait)
+    }
+
     /// Commits the transaction; reports arrive by the next `poll`. After a timeout call it again: the outcome is open,
     /// and aborting is not allowed.
     pub fn commit_transaction(&mut self, wait: Duration) -> Result<(), KafkaError> {

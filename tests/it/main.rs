@@ -31,6 +31,7 @@ mod mutations;
 mod ops;
 #[cfg(feature = "otlp")]
 mod otlp;
+mod outages;
 mod own_formats;
 mod pages;
 mod pipeline;

@@ -12,7 +12,7 @@ mod topics;
 
 pub use index::Index;
 pub use range::Range;
-pub use record::{Header, JournalError, RECORD_BYTES_MAX, VERSION, split};
+pub use record::{Header, JournalError, RECORD_BYTES_MAX, VERSION, blank, split};
 pub use restore::{Changes, Plan, Restore};
 pub use topics::JournalTopics;
 pub(in crate::kafka) use topics::SETTINGS;

@@ -98,9 +98,26 @@ pub fn split(
     })
 }
 
+/// A record without an entry: it changes nothing, but a transaction that has it ends in its partition.
+#[must_use]
+pub fn blank() -> Bytes {
+    let mut record = Vec::with_capacity(HEADER_BYTES);
+    let header =
+        Header { version: VERSION, part: 0, parts: 1, first: i64::MAX, next: i64::MAX, expiry_max: 0 };
+    header.write(&mut record);
+    Bytes::from(record)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_blank_record_has_no_entry_of_any_source_offset() {
+        let record = blank();
+        let (header, body) = Header::read(&record).unwrap();
+        assert_eq!((header.part, header.parts, header.first, body), (0, 1, i64::MAX, [].as_slice()));
+    }
 
     #[test]
     fn what_is_split_can_be_put_together() {

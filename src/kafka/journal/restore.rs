@@ -3,7 +3,8 @@
 //! Where a committed offset names its range, reading begins at the floor and ends when the record `last` was delivered.
 //! Without it the whole journal is read, up to the end that the partition had when we began. Neither an end-of-partition
 //! event nor time ends it: a transaction that is still open hides what lies behind it, so the event only counts once it
-//! is past what we want. Lost or cut journals are told loudly, and end the run unless the settings say otherwise.
+//! is past what we want. Where nothing comes for long, that is an error that passes, and the caller may do something about
+//! it. Lost or cut journals are told loudly, and end the run unless the settings say otherwise.
 
 use std::time::{Duration, Instant};
 
@@ -24,6 +25,8 @@ const ASK_WAIT: Duration = Duration::from_secs(5);
 const ASK_WAIT_ALL: Duration = Duration::from_mins(1);
 /// How often progress is told.
 const TELL_EVERY: Duration = Duration::from_secs(5);
+/// How long nothing may come of what is to be read: brokers that are away, or a transaction that is open before it.
+const SILENCE_MAX: Duration = Duration::from_secs(15);
 /// How long the end of the client may take.
 const CLOSE_WAIT: Duration = Duration::from_secs(5);
 
@@ -183,18 +186,26 @@ impl Restore<'_> {
     ) -> Result<(), KafkaError> {
         let mut scratch = Vec::new();
         let mut tell_at = Instant::now() + TELL_EVERY;
+        let mut heard_at = Instant::now();
         while readings.iter().any(|reading| !reading.is_done) {
             if (self.is_off)() {
                 return Err(KafkaError::Closed);
             }
             consumer.poll(POLL_WAIT, &mut NoGroup, &mut scratch)?;
             for message in scratch.drain(..) {
+                // The end of what can be read is no news.
+                if message.code().is_none() {
+                    heard_at = Instant::now();
+                }
                 *bytes += message.bytes() as u64;
                 self.take(&message, readings, each)?;
             }
             if Instant::now() >= tell_at {
                 tell_at += TELL_EVERY;
                 tell(readings, *bytes);
+            }
+            if heard_at.elapsed() >= SILENCE_MAX {
+                return Err(Fault::new("read the journal to its end", Code::TIMED_OUT).into());
             }
         }
         Ok(())

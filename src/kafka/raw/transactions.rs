@@ -3,6 +3,7 @@
 //! Every call has a deadline. A timed-out commit must be called again, never aborted; flags on the fault say whether
 //! the transaction must be aborted or the producer made anew. Delivery reports arrive inside commit and abort.
 
+use std::ffi::CString;
 use std::ptr::NonNull;
 use std::time::Duration;
 
@@ -20,6 +21,15 @@ pub struct GroupMetadata(NonNull<sys::rd_kafka_consumer_group_metadata_t>);
 unsafe impl Send for GroupMetadata {}
 
 impl GroupMetadata {
+    /// The group by its name alone, as a producer that is no member has it.
+    pub(crate) fn of_name(group: &str) -> Result<Self, KafkaError> {
+        let refused = || Fault::new("name the group", Code::INVALID_ARGUMENT);
+        let group = CString::new(group).map_err(|_| refused())?;
+        // SAFETY: the name is read during the call only; the object that comes back is ours.
+        let metadata = unsafe { sys::rd_kafka_consumer_group_metadata_new(group.as_ptr()) };
+        Ok(NonNull::new(metadata).map(Self).ok_or_else(refused)?)
+    }
+
     /// The generation of the group; negative while we are no member.
     #[must_use]
     pub fn generation(&self) -> i32 {

@@ -236,6 +236,11 @@ impl Outputs {
         journal.map_or("", |journal| &journal.name)
     }
 
+    /// The consumer group.
+    pub(super) fn group(&self) -> &str {
+        &self.group
+    }
+
     /// Ends the producer, and releases everything that it holds.
     pub(super) fn close(&mut self) {
         if let Some(producer) = self.producer.take()

@@ -56,6 +56,8 @@ pub(super) struct Progress {
     doubt: AtomicBool,
     /// Whether the reader is to leave the group for a while.
     leaving: AtomicBool,
+    /// Whether offsets or journals could not be read: maybe a transaction of ours still holds them.
+    held: AtomicBool,
     /// One commit at a time, and no partition is given away during one.
     committing: Mutex<()>,
     committer: OnceLock<Committer>,
@@ -419,6 +421,16 @@ impl Progress {
     /// Whether the reader is to leave the group.
     pub(super) fn is_leaving(&self) -> bool {
         self.leaving.load(Ordering::Acquire)
+    }
+
+    /// Offsets or journals could not be read in time.
+    pub(super) fn set_held(&self) {
+        self.held.store(true, Ordering::Release);
+    }
+
+    /// Whether that was said since this was last asked.
+    pub(super) fn take_held(&self) -> bool {
+        self.held.load(Ordering::Acquire) && self.held.swap(false, Ordering::AcqRel)
     }
 
     /// The journals' committed floors.

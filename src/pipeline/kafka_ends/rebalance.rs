@@ -53,6 +53,10 @@ impl Listener for OnRebalance {
         self.restorer.start(owned.iter().map(at).collect());
     }
 
+    fn unread(&mut self) {
+        self.progress.set_held();
+    }
+
     fn revoked(&mut self, owned: &[Owned], lost: bool) {
         let keys: Vec<_> = owned.iter().map(|at| (at.topic, at.partition)).collect();
         let deadline = Instant::now() + self.deadline;
@@ -186,6 +190,7 @@ impl Restorer {
                 // It is read by a new consumer each time.
                 Err(error) if error.is_retriable() || error.class() == Class::Rebuild => {
                     tracing::warn!("{error}; the journal is read again");
+                    self.progress.set_held();
                     std::thread::sleep(RESTORE_PAUSE);
                 }
                 Err(error) => return self.progress.fail(error),

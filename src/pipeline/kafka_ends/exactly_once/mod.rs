@@ -10,6 +10,7 @@
 //! the committed offsets tell which. While one transaction commits, the gate goes on; its batches wait in the queue.
 
 mod recover;
+mod seal;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,6 +30,7 @@ use super::pace::Pace;
 use super::progress::{Ask, Due, Key, Progress};
 use super::sending::{Put, REPORT_WAIT, Sending, TEND_EVERY};
 use super::vitals::Vitals;
+use seal::Ended;
 
 /// How long one call to the coordinator may take before it is made again.
 const CALL_WAIT: Duration = Duration::from_secs(5);
@@ -41,6 +43,8 @@ struct Open {
     records: u64,
     /// Those with records in it, with their epochs.
     partitions: BTreeMap<Key, u32>,
+    /// Whether offsets were sent, so that they may be part of it.
+    has_offsets: bool,
     /// Whether a commit was asked for, so that its outcome may be unknown.
     is_committing: bool,
 }
@@ -52,6 +56,8 @@ pub(super) struct ExactlyOnce {
     progress: Arc<Progress>,
     name: String,
     open: Option<Open>,
+    /// The last one with offsets, if it was ours since we began.
+    ended: Option<Ended>,
     pace: Pace,
     /// Up to this time the state may forget.
     dead: u32,
@@ -68,7 +74,7 @@ impl ExactlyOnce {
     ) -> Result<Self, KafkaError> {
         outputs.producer()?.init_transactions(wait)?;
         let sending = Sending::new(outputs, &progress);
-        Ok(Self { sending, progress, name, open: None, pace, dead: 0 })
+        Ok(Self { sending, progress, name, open: None, ended: None, pace, dead: 0 })
     }
 
     fn open(&mut self, read_at: Instant) -> Result<(), KafkaError> {
@@ -80,6 +86,7 @@ impl ExactlyOnce {
                 due: self.pace.due(read_at, now),
                 records: 0,
                 partitions: BTreeMap::new(),
+                has_offsets: false,
                 is_committing: false,
             });
         }
@@ -160,6 +167,7 @@ impl ExactlyOnce {
         }
         let due = self.progress.due(Some(&keys), self.dead);
         let group = self.progress.committer()?.group_metadata()?;
+        open.has_offsets = true;
         let send = |producer: &mut Producer| producer.send_offsets(&due.offsets, &group, CALL_WAIT);
         call(self.sending.outputs.producer()?, stop, send)?;
         drop(no_change);
@@ -175,10 +183,17 @@ impl ExactlyOnce {
     fn done(&mut self, due: &Due, receipts: &mut Vec<Receipt>) {
         self.progress.committed(due);
         Vitals::count(&self.progress.status.transactions_committed);
-        self.open = None;
+        self.close(true);
         receipts.extend(self.sending.sent().map(|sent| sent.receipt));
         self.sending.suspects.committed(due);
         self.take_rest();
+    }
+
+    /// The open transaction has ended.
+    fn close(&mut self, is_committed: bool) {
+        if let Some(open) = self.open.take().filter(|open| open.has_offsets) {
+            self.ended = Some(Ended { is_committed, partitions: open.partitions.into_keys().collect() });
+        }
     }
 
     /// Reports that came with a commit or an abort.
@@ -251,6 +266,9 @@ impl Sink for ExactlyOnce {
         }
         if asked.is_some() {
             self.progress.answer();
+        }
+        if self.open.is_none() && self.progress.take_held() {
+            self.seal(stop, receipts)?;
         }
         Ok(())
     }

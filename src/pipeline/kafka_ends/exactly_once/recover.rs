@@ -85,7 +85,7 @@ impl ExactlyOnce {
 
     /// Nothing of the transaction counts: its records come again.
     fn undone(&mut self, outdated: Vec<(Key, PartitionOffset)>) -> Result<(), SinkError> {
-        self.open = None;
+        self.close(false);
         self.take_rest();
         if let Some((key, offset)) = self.sending.suspects.found()
             && self.progress.refuse(key, offset)
