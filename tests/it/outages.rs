@@ -86,11 +86,13 @@ fn a_broker_that_is_gone_for_a_while_only_holds_things_up() {
     assert!(said.contains("reading is paused"), "it stalled: {said}");
 }
 
-/// KAFKA-20734: where a partition is away when a transaction ends, the brokers forget to end it there. Whoever then reads the
-/// journal in that partition would wait for ever.
+/// KAFKA-20734: where a partition is away when a transaction ends, the brokers forget to end it there. Whoever then reads a
+/// journal in that partition, the same process or the next one, would wait for ever.
 #[test]
 fn a_transaction_that_brokers_forget_to_end_is_ended_again() {
-    // Everything is on the first broker, and the journal on the second one.
+    // Everything is on the first broker, and the journals on the second one.
+    const FIRST: [&[i32]; PARTITIONS as usize] = [&[1]; PARTITIONS as usize];
+    const SECOND: [&[i32]; PARTITIONS as usize] = [&[2]; PARTITIONS as usize];
     let one_copy = [
         "default.replication.factor",
         "offsets.topic.replication.factor",
@@ -104,44 +106,57 @@ fn a_transaction_that_brokers_forget_to_end_is_ended_again() {
     let Some(cluster) = Cluster::start("forgotten", &options) else { return };
     let admin: AdminClient<DefaultClientContext> =
         rdkafka::ClientConfig::new().set("bootstrap.servers", cluster.brokers).create().unwrap();
-    const FIRST: [&[i32]; PARTITIONS as usize] = [&[1]; PARTITIONS as usize];
-    const SECOND: [&[i32]; PARTITIONS as usize] = [&[2]; PARTITIONS as usize];
-    let on = |name, copies: &'static [&'static [i32]]| {
-        NewTopic::new(name, copies.len() as i32, TopicReplication::Variable(copies))
-    };
-    let internal = |name| on(name, &[&[1]]).set("cleanup.policy", "compact");
-    let created = [
-        internal("__consumer_offsets"),
-        internal("__transaction_state"),
-        on("forgotten", &FIRST),
-        on("forgotten.accepted", &FIRST),
-        on("forgotten.rejected", &FIRST),
-        on("forgotten.forgotten-group.journal", &SECOND),
-    ];
-    create_topics(&admin, &created);
-    let orders = Orders::create(cluster.brokers, "forgotten");
-    // A transaction that stays open for so long that the journal's broker can go meanwhile.
-    let (filter, log) = start_logged(&orders, &orders.config("one", "latency_goal_ms = 10000\n"), "log");
-    orders.send(0..100, 0, None);
-    let uncommitted: BaseConsumer =
-        orders.topics.client().set("isolation.level", "read_uncommitted").create().unwrap();
-    wait_for("every partition's journal", || {
-        let end = |partition| uncommitted.fetch_watermarks(&orders.journal(), partition, WAIT).unwrap().1;
-        (0..PARTITIONS).all(|partition| end(partition) > 0)
+    let inputs = ["suspended", "killed"];
+    let mut topics: Vec<(String, &[&[i32]])> =
+        ["__consumer_offsets", "__transaction_state"].map(|name| (name.to_owned(), &FIRST[..1])).into();
+    for input in inputs {
+        topics.extend(["", ".accepted", ".rejected"].map(|end| (format!("{input}{end}"), &FIRST[..])));
+        topics.push((format!("{input}.{input}-group.journal"), &SECOND));
+    }
+    let created = topics.iter().map(|(name, copies)| {
+        let topic = NewTopic::new(name, copies.len() as i32, TopicReplication::Variable(copies));
+        if name.starts_with("__") { topic.set("cleanup.policy", "compact") } else { topic }
     });
+    create_topics(&admin, &created.collect::<Vec<_>>());
+    // Transactions that stay open for so long that the journal's broker can go meanwhile.
+    let runs = inputs.map(|input| {
+        let orders = Orders::create(cluster.brokers, input);
+        let config = orders.config("one", "latency_goal_ms = 10000\n");
+        let (filter, log) = start_logged(&orders, &config, "log");
+        orders.send(0..100, 0, None);
+        (orders, config, filter, log)
+    });
+    for (orders, ..) in &runs {
+        let uncommitted: BaseConsumer =
+            orders.topics.client().set("isolation.level", "read_uncommitted").create().unwrap();
+        let is_there = |partition| {
+            let ends = uncommitted.fetch_watermarks(&orders.journal(), partition, WAIT);
+            ends.is_ok_and(|(_, end)| end > 0)
+        };
+        wait_for("every partition's journal", || (0..PARTITIONS).all(is_there));
+    }
     cluster.broker("kill-broker", "2");
-    wait_committed(&orders, 100, &log);
+    for (orders, _, _, log) in &runs {
+        wait_committed(orders, 100, log);
+    }
     cluster.broker("start-broker", "2");
+    let [suspended, (orders, config, killed, _)] = runs;
+    killed.signal("-KILL");
+    let (filter, log) = start_logged(&orders, &config, "log");
+    let killed = (orders, config, filter, log);
     // For longer than its session: it takes its partitions anew.
-    filter.signal("-STOP");
+    suspended.2.signal("-STOP");
     std::thread::sleep(Duration::from_secs(10));
-    filter.signal("-CONT");
-    orders.send(0..200, 0, None);
-    wait_committed(&orders, 300, &log);
-    filter.stop();
-    let (accepted, rejected) = orders.outcome();
-    assert_eq!(accepted, (0..100).chain(200..300).collect::<Vec<_>>());
-    assert_eq!(rejected.len(), 100);
-    let said = std::fs::read_to_string(&log).unwrap();
-    assert!(said.contains("the end of the last transaction was written again"), "{said}");
+    suspended.2.signal("-CONT");
+    for (orders, _, filter, log) in [suspended, killed] {
+        orders.send(0..200, 0, None);
+        wait_committed(&orders, 300, &log);
+        filter.stop();
+        let (accepted, rejected) = orders.outcome();
+        assert_eq!(accepted, (0..100).chain(200..300).collect::<Vec<_>>());
+        assert_eq!(rejected.len(), 100);
+        // With the version of Kafka that `scripts/kafka` has; a later one may forget nothing.
+        let said = std::fs::read_to_string(&log).unwrap();
+        assert!(said.contains("the end of the last transaction was written again"), "{said}");
+    }
 }

@@ -56,8 +56,7 @@ pub(super) struct Progress {
     doubt: AtomicBool,
     /// Whether the reader is to leave the group for a while.
     leaving: AtomicBool,
-    /// Whether offsets or journals could not be read: maybe a transaction of ours still holds them.
-    held: AtomicBool,
+    held: Mutex<Held>,
     /// One commit at a time, and no partition is given away during one.
     committing: Mutex<()>,
     committer: OnceLock<Committer>,
@@ -102,6 +101,13 @@ struct State {
     /// What is committed of the journal.
     journal_last: Option<i64>,
     journal_floor: i64,
+}
+
+/// What could not be read: the brokers are away, or a transaction still holds it.
+#[derive(Default)]
+pub(super) struct Held {
+    pub(super) offsets: bool,
+    pub(super) journals: BTreeSet<Key>,
 }
 
 /// What the reader has to follow.
@@ -423,14 +429,19 @@ impl Progress {
         self.leaving.load(Ordering::Acquire)
     }
 
-    /// Offsets or journals could not be read in time.
-    pub(super) fn set_held(&self) {
-        self.held.store(true, Ordering::Release);
+    /// Committed offsets could not be read in time.
+    pub(super) fn offsets_held(&self) {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).offsets = true;
     }
 
-    /// Whether that was said since this was last asked.
-    pub(super) fn take_held(&self) -> bool {
-        self.held.load(Ordering::Acquire) && self.held.swap(false, Ordering::AcqRel)
+    /// Journals of these partitions could not be read in time.
+    pub(super) fn journals_held(&self, keys: impl Iterator<Item = Key>) {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).journals.extend(keys);
+    }
+
+    /// What could not be read since this was last asked.
+    pub(super) fn take_held(&self) -> Held {
+        std::mem::take(&mut *self.held.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The journals' committed floors.

@@ -54,7 +54,7 @@ impl Listener for OnRebalance {
     }
 
     fn unread(&mut self) {
-        self.progress.set_held();
+        self.progress.offsets_held();
     }
 
     fn revoked(&mut self, owned: &[Owned], lost: bool) {
@@ -190,7 +190,7 @@ impl Restorer {
                 // It is read by a new consumer each time.
                 Err(error) if error.is_retriable() || error.class() == Class::Rebuild => {
                     tracing::warn!("{error}; the journal is read again");
-                    self.progress.set_held();
+                    self.progress.journals_held(partitions.iter().map(|(key, ..)| *key));
                     std::thread::sleep(RESTORE_PAUSE);
                 }
                 Err(error) => return self.progress.fail(error),

@@ -192,7 +192,8 @@ impl ExactlyOnce {
     /// The open transaction has ended.
     fn close(&mut self, is_committed: bool) {
         if let Some(open) = self.open.take().filter(|open| open.has_offsets) {
-            self.ended = Some(Ended { is_committed, partitions: open.partitions.into_keys().collect() });
+            let partitions = open.partitions.into_keys().collect();
+            self.ended = Some(Ended { is_committed, partitions, has_offsets: true });
         }
     }
 
@@ -267,7 +268,7 @@ impl Sink for ExactlyOnce {
         if asked.is_some() {
             self.progress.answer();
         }
-        if self.open.is_none() && self.progress.take_held() {
+        if self.open.is_none() {
             self.seal(stop, receipts)?;
         }
         Ok(())

@@ -1,10 +1,10 @@
 //! The end of a transaction, once more.
 //!
 //! Brokers may leave a transaction open in partitions that were away when it ended, and never come back to them
-//! (KAFKA-20734): then nobody reads its offsets and what it wrote. The end of a later transaction of the same name ends it there
-//! too, but none begins while the offsets that reading starts from cannot be read. So when those, or a journal, stay
-//! unreadable, a small transaction goes where the last one with offsets was, and ends as that one did. Outputs are left
-//! alone: the next records to them do the same. If nothing was left open, it changes nothing.
+//! (KAFKA-20734): then nobody reads its offsets, or what it wrote. The end of a later transaction of the same name ends it
+//! there too, but none begins before offsets and journals are read. So when those stay unreadable, a small transaction goes where
+//! they are, and ends as the forgotten one did. Outputs are left alone: the next records to them do the same. If nothing was
+//! left open, it changes nothing.
 
 use std::time::Instant;
 
@@ -16,27 +16,49 @@ use super::super::super::{Receipt, SinkError};
 use super::super::progress::Key;
 use super::{CALL_WAIT, ExactlyOnce, call};
 
-/// How the last transaction with offsets ended.
+/// A transaction that ended.
 pub(super) struct Ended {
     pub(super) is_committed: bool,
     pub(super) partitions: Vec<Key>,
+    /// Whether offsets were part of it.
+    pub(super) has_offsets: bool,
 }
 
 impl ExactlyOnce {
-    /// Ends the last transaction again.
+    /// Ends again what still holds offsets or journals that cannot be read.
     pub(super) fn seal(&mut self, stop: &Stop, receipts: &mut Vec<Receipt>) -> Result<(), SinkError> {
-        if self.ended.is_none() || !self.sending.outputs.has_journal() {
-            tracing::warn!(
-                "if this goes on while the brokers answer, they keep a transaction open that was ended: \
-                 `kafka-transactions.sh find-hanging` shows it, `abort` ends it; it is left alone here, since how it \
-                 ended is not known"
-            );
-            return Ok(());
+        let held = self.progress.take_held();
+        if held.offsets {
+            if let Some(ended) = self.ended.take().filter(|_| self.sending.outputs.has_journal()) {
+                self.end_again(&ended, stop, receipts)?;
+                self.ended = Some(ended);
+            } else {
+                tracing::warn!(
+                    "the group's offsets cannot be read: if this goes on while the brokers answer, they keep a \
+                     transaction open that was ended (`kafka-transactions.sh find-hanging` shows it, `abort` ends it); \
+                     how it ended is not known here, so it is left alone"
+                );
+            }
         }
-        match self.try_seal(stop) {
+        if !held.journals.is_empty() {
+            // The committed offsets name what is to be read there, so it was committed.
+            let partitions = held.journals.into_iter().collect();
+            let ended = Ended { is_committed: true, partitions, has_offsets: false };
+            self.end_again(&ended, stop, receipts)?;
+        }
+        Ok(())
+    }
+
+    fn end_again(
+        &mut self,
+        ended: &Ended,
+        stop: &Stop,
+        receipts: &mut Vec<Receipt>,
+    ) -> Result<(), SinkError> {
+        match self.try_end_again(ended, stop) {
             Ok(()) => {
                 tracing::info!(
-                    "the end of the last transaction was written again, in case brokers forgot it"
+                    "the end of the last transaction was written again, in case the brokers forgot it"
                 );
                 self.open = None;
                 self.take_rest();
@@ -46,10 +68,9 @@ impl ExactlyOnce {
         }
     }
 
-    fn try_seal(&mut self, stop: &Stop) -> Result<(), KafkaError> {
+    fn try_end_again(&mut self, ended: &Ended, stop: &Stop) -> Result<(), KafkaError> {
         self.open(Instant::now())?;
-        let Self { sending, ended: Some(ended), .. } = self else { return Ok(()) };
-        let outputs = &mut sending.outputs;
+        let outputs = &mut self.sending.outputs;
         let mut offsets = Vec::new();
         for (topic, partition) in &ended.partitions {
             let input = usize::from(topic.0);
@@ -60,7 +81,9 @@ impl ExactlyOnce {
         }
         let group = outputs.group().to_owned();
         let producer = outputs.producer()?;
-        call(producer, stop, |producer| producer.send_offsets_as_stranger(&offsets, &group, CALL_WAIT))?;
+        if ended.has_offsets {
+            call(producer, stop, |producer| producer.send_offsets_as_stranger(&offsets, &group, CALL_WAIT))?;
+        }
         if ended.is_committed {
             call(producer, stop, |producer| producer.commit_transaction(CALL_WAIT))
         } else {
