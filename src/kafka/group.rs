@@ -29,8 +29,8 @@ pub trait Listener: Send {
     }
     /// These are ours now, and will be read from `next`.
     fn assigned(&mut self, partitions: &[Owned]);
-    /// The committed offsets of partitions that came could not be read in time: they come again, to a new member.
-    fn unread(&mut self) {}
+    /// The committed offsets of these, which came, could not be read in time: they come again, to a new member.
+    fn unread(&mut self, _partitions: &[PartitionOffset]) {}
     /// These are given back when this returns. Where `lost`, another process may own them already: commit nothing.
     fn revoked(&mut self, partitions: &[Owned], lost: bool);
 }
@@ -169,7 +169,7 @@ impl Rebalance for Group {
     fn assigned(&mut self, partitions: &mut [PartitionOffset]) {
         if let Err(error) = self.starts(partitions) {
             if error.is_retriable() {
-                self.listener.unread();
+                self.listener.unread(partitions);
             }
             // The group must get its answer; but as these partitions are not in our account, nothing of them is read.
             self.fail(error);

@@ -112,7 +112,7 @@ fn run_to_end(config: &str) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-fn duplicates(numbers: impl IntoIterator<Item = u64>) -> Vec<(u64, String)> {
+pub(crate) fn duplicates(numbers: impl IntoIterator<Item = u64>) -> Vec<(u64, String)> {
     numbers.into_iter().map(|number| (number, "duplicate".to_owned())).collect()
 }
 

@@ -3,8 +3,8 @@
 //! Where a committed offset names its range, reading begins at the floor and ends when the record `last` was delivered.
 //! Without it the whole journal is read, up to the end that the partition had when we began. Neither an end-of-partition
 //! event nor time ends it: a transaction that is still open hides what lies behind it, so the event only counts once it
-//! is past what we want. Where nothing comes for long, that is an error that passes, and the caller may do something about
-//! it. Lost or cut journals are told loudly, and end the run unless the settings say otherwise.
+//! is past what we want; the caller is told where nothing comes for long. Lost or cut journals are told loudly, and end the
+//! run unless the settings say otherwise.
 
 use std::time::{Duration, Instant};
 
@@ -25,8 +25,8 @@ const ASK_WAIT: Duration = Duration::from_secs(5);
 const ASK_WAIT_ALL: Duration = Duration::from_mins(1);
 /// How often progress is told.
 const TELL_EVERY: Duration = Duration::from_secs(5);
-/// How long nothing may come of what is to be read: brokers that are away, or a transaction that is open before it.
-const SILENCE_MAX: Duration = Duration::from_secs(15);
+/// Nothing coming for so long is told: the brokers are away, or a transaction is open before what is to be read.
+const SILENCE: Duration = Duration::from_secs(20);
 /// How long the end of the client may take.
 const CLOSE_WAIT: Duration = Duration::from_secs(5);
 
@@ -68,6 +68,8 @@ pub struct Restore<'a> {
     pub continue_on_loss: bool,
     /// Whether nobody needs the outcome any more.
     pub is_off: &'a dyn Fn() -> bool,
+    /// Told of a plan whose range is not read to its end, while nothing comes.
+    pub on_silence: &'a dyn Fn(&Plan),
 }
 
 /// One partition that is being read.
@@ -193,19 +195,22 @@ impl Restore<'_> {
             }
             consumer.poll(POLL_WAIT, &mut NoGroup, &mut scratch)?;
             for message in scratch.drain(..) {
+                *bytes += message.bytes() as u64;
+                self.take(&message, readings, each)?;
                 // The end of what can be read is no news.
                 if message.code().is_none() {
                     heard_at = Instant::now();
                 }
-                *bytes += message.bytes() as u64;
-                self.take(&message, readings, each)?;
             }
             if Instant::now() >= tell_at {
                 tell_at += TELL_EVERY;
                 tell(readings, *bytes);
             }
-            if heard_at.elapsed() >= SILENCE_MAX {
-                return Err(Fault::new("read the journal to its end", Code::TIMED_OUT).into());
+            if heard_at.elapsed() >= SILENCE {
+                heard_at = Instant::now();
+                let hidden =
+                    readings.iter().filter(|reading| !reading.is_done && reading.plan.range.is_some());
+                hidden.for_each(|reading| (self.on_silence)(reading.plan));
             }
         }
         Ok(())
@@ -232,15 +237,8 @@ impl Restore<'_> {
             return self.take_record(reading, message, each);
         }
         if code == Code::PARTITION_EOF {
-            if !reading.is_done && message.offset() > reading.last {
-                reading.is_done = true;
-                // Without a range the end was any offset, most likely that of a transaction's marker.
-                if let Some(range) = reading.plan.range {
-                    let text = format!("record {} of the journal is not there any more", range.last);
-                    self.lose(reading.plan, text)?;
-                }
-            }
-            return Ok(());
+            let is_passed = !reading.is_done && message.offset() > reading.last;
+            return if is_passed { self.pass(reading) } else { Ok(()) };
         }
         let fault: Fault = message.fault("read the journal");
         match fault.class() {
@@ -258,9 +256,11 @@ impl Restore<'_> {
         message: &Message,
         each: &mut impl FnMut(Changes),
     ) -> Result<(), KafkaError> {
-        if reading.is_done || message.offset() > reading.last {
-            reading.is_done = true;
+        if reading.is_done {
             return Ok(());
+        }
+        if message.offset() > reading.last {
+            return self.pass(reading);
         }
         reading.is_done = message.offset() >= reading.last;
         reading.records += 1;
@@ -270,6 +270,9 @@ impl Restore<'_> {
                 return self.lose(reading.plan, format!("offset {}: {error}", message.offset()));
             }
         };
+        if header.is_blank() {
+            return Ok(());
+        }
         let follows = match reading.parts {
             None => header.part == 0,
             Some(before) => {
@@ -300,6 +303,18 @@ impl Restore<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The last record that is wanted did not come before what lies behind it.
+    fn pass(&self, reading: &mut Reading<'_>) -> Result<(), KafkaError> {
+        reading.is_done = true;
+        match reading.plan.range {
+            Some(range) => {
+                self.lose(reading.plan, format!("record {} of the journal is not there any more", range.last))
+            }
+            // Then the end was any offset, most likely that of a transaction's marker.
+            None => Ok(()),
+        }
     }
 
     /// Something of the journal is gone.

@@ -146,6 +146,7 @@ pub fn connect(
         deadline: millis(kafka.revoke_deadline_ms),
         is_transactional,
         restorer: restorer.clone(),
+        unread: 0,
     };
     let mut orphans = Orphans::new(admin, config, instance.clone(), &progress);
     let renewal = Renewal::new(shared, instance, Arc::clone(&progress));

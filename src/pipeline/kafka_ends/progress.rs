@@ -103,7 +103,7 @@ struct State {
     journal_floor: i64,
 }
 
-/// What could not be read: the brokers are away, or a transaction still holds it.
+/// What cannot be read, probably since a transaction that is open holds it.
 #[derive(Default)]
 pub(super) struct Held {
     pub(super) offsets: bool,
@@ -429,17 +429,17 @@ impl Progress {
         self.leaving.load(Ordering::Acquire)
     }
 
-    /// Committed offsets could not be read in time.
+    /// The group's offsets cannot be read.
     pub(super) fn offsets_held(&self) {
         self.held.lock().unwrap_or_else(PoisonError::into_inner).offsets = true;
     }
 
-    /// Journals of these partitions could not be read in time.
-    pub(super) fn journals_held(&self, keys: impl Iterator<Item = Key>) {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).journals.extend(keys);
+    /// A partition's journal cannot be read.
+    pub(super) fn journal_held(&self, key: Key) {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).journals.insert(key);
     }
 
-    /// What could not be read since this was last asked.
+    /// What cannot be read, once.
     pub(super) fn take_held(&self) -> Held {
         std::mem::take(&mut *self.held.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -13,7 +13,7 @@ use crossbeam::channel::Sender;
 use crate::config::{Config, OnStateLoss};
 use crate::kafka::journal::{JournalTopics, Plan, Restore};
 use crate::kafka::{
-    Class, ClientSettings, Code, ConsumerSettings, KafkaError, Listener, Owned, PartitionOffset,
+    Class, ClientSettings, Code, Consumer, ConsumerSettings, KafkaError, Listener, Owned, PartitionOffset,
 };
 use crate::status::PartitionState;
 
@@ -25,6 +25,12 @@ use super::vitals::Vitals;
 const RESTORE_PAUSE: Duration = Duration::from_secs(1);
 /// How long a journal that was given more partitions may take to have them.
 const GROW_WAIT: Duration = Duration::from_secs(30);
+/// So often in a row offsets cannot be read, some 10 s each, before that is more than a transaction that goes on.
+const UNREAD: u32 = 2;
+/// How long the brokers may take to tell what they tell anybody.
+const TELL_WAIT: Duration = Duration::from_secs(2);
+/// What to do about it if nobody else does.
+const HANGING: &str = "a transaction that stays open is shown by `kafka-transactions.sh find-hanging`";
 /// How often a restore looks whether an abort that it must not overtake is done.
 const SETTLE_LOOK: Duration = Duration::from_millis(5);
 
@@ -34,6 +40,8 @@ pub(super) struct OnRebalance {
     pub(super) deadline: Duration,
     pub(super) is_transactional: bool,
     pub(super) restorer: Restorer,
+    /// How often in a row offsets could not be read.
+    pub(super) unread: u32,
 }
 
 impl Listener for OnRebalance {
@@ -42,6 +50,7 @@ impl Listener for OnRebalance {
     }
 
     fn assigned(&mut self, owned: &[Owned]) {
+        self.unread = 0;
         self.progress.assigned(owned);
         let state = if self.holds() { PartitionState::Restoring } else { PartitionState::Reading };
         let told = owned.iter().map(|at| (at.name.as_str(), at.partition, at.next));
@@ -53,8 +62,12 @@ impl Listener for OnRebalance {
         self.restorer.start(owned.iter().map(at).collect());
     }
 
-    fn unread(&mut self) {
-        self.progress.offsets_held();
+    fn unread(&mut self, partitions: &[PartitionOffset]) {
+        self.unread += 1;
+        if self.unread >= UNREAD && self.restorer.knows_offsets(partitions) {
+            tracing::warn!("the brokers keep the group's offsets for a transaction that is open; {HANGING}");
+            self.progress.offsets_held();
+        }
     }
 
     fn revoked(&mut self, owned: &[Owned], lost: bool) {
@@ -125,6 +138,12 @@ impl Restorer {
         std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Whether the brokers tell these offsets to whoever does not mind open transactions.
+    fn knows_offsets(&self, partitions: &[PartitionOffset]) -> bool {
+        let settings = ConsumerSettings::from_config(&self.config);
+        settings.is_ok_and(|settings| Consumer::knows_offsets(settings, partitions, TELL_WAIT))
+    }
+
     pub(super) fn is_on(&self) -> bool {
         !self.config.kafka.journal.is_empty()
     }
@@ -164,9 +183,18 @@ impl Restorer {
             })
             .collect();
         let is_off = || !partitions.iter().any(|(key, epoch, _)| self.progress.owns(*key, *epoch));
+        let on_silence = |plan: &Plan| {
+            let (journal, partition) = (&plan.journal, plan.partition);
+            tracing::warn!(
+                "nothing comes of the journal {journal}/{partition}; if the brokers answer, {HANGING}"
+            );
+            if let Some((key, ..)) = partitions.iter().find(|(key, ..)| partition_of(*key).0 == plan.source) {
+                self.progress.journal_held(*key);
+            }
+        };
         let began = Instant::now();
         while !is_off() {
-            match self.restore(&plans, &is_off) {
+            match self.restore(&plans, &is_off, &on_silence) {
                 Ok(indexes) => {
                     let vitals = &self.progress.vitals;
                     vitals.restore_ms.store(began.elapsed().as_millis() as u64, Ordering::Relaxed);
@@ -190,7 +218,6 @@ impl Restorer {
                 // It is read by a new consumer each time.
                 Err(error) if error.is_retriable() || error.class() == Class::Rebuild => {
                     tracing::warn!("{error}; the journal is read again");
-                    self.progress.journals_held(partitions.iter().map(|(key, ..)| *key));
                     std::thread::sleep(RESTORE_PAUSE);
                 }
                 Err(error) => return self.progress.fail(error),
@@ -219,12 +246,13 @@ impl Restorer {
         &self,
         plans: &[Plan],
         is_off: &dyn Fn() -> bool,
+        on_silence: &dyn Fn(&Plan),
     ) -> Result<Vec<crate::kafka::journal::Index>, KafkaError> {
         let Some(gate) = self.gate.get() else { return Err(KafkaError::Closed) };
         let settings = ConsumerSettings::from_config(&self.config)
             .map_err(|error| KafkaError::Create { kind: "consumer", text: error.to_string() })?;
         let continue_on_loss = self.config.kafka.on_state_loss == OnStateLoss::Continue;
-        let restore = Restore { settings, continue_on_loss, is_off };
+        let restore = Restore { settings, continue_on_loss, is_off, on_silence };
         // A gate that has ended needs no state.
         restore.run(plans, |changes| {
             Vitals::count(&self.progress.status.journal_restored);

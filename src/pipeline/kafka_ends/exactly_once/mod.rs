@@ -30,7 +30,7 @@ use super::pace::Pace;
 use super::progress::{Ask, Due, Key, Progress};
 use super::sending::{Put, REPORT_WAIT, Sending, TEND_EVERY};
 use super::vitals::Vitals;
-use seal::Ended;
+use seal::End;
 
 /// How long one call to the coordinator may take before it is made again.
 const CALL_WAIT: Duration = Duration::from_secs(5);
@@ -43,7 +43,8 @@ struct Open {
     records: u64,
     /// Those with records in it, with their epochs.
     partitions: BTreeMap<Key, u32>,
-    /// Whether offsets were sent, so that they may be part of it.
+    /// Whether offsets were to be part of it, and whether they are.
+    wants_offsets: bool,
     has_offsets: bool,
     /// Whether a commit was asked for, so that its outcome may be unknown.
     is_committing: bool,
@@ -56,8 +57,8 @@ pub(super) struct ExactlyOnce {
     progress: Arc<Progress>,
     name: String,
     open: Option<Open>,
-    /// The last one with offsets, if it was ours since we began.
-    ended: Option<Ended>,
+    /// How the last one with offsets ended, if that is known.
+    ended: Option<End>,
     pace: Pace,
     /// Up to this time the state may forget.
     dead: u32,
@@ -86,6 +87,7 @@ impl ExactlyOnce {
                 due: self.pace.due(read_at, now),
                 records: 0,
                 partitions: BTreeMap::new(),
+                wants_offsets: false,
                 has_offsets: false,
                 is_committing: false,
             });
@@ -167,11 +169,12 @@ impl ExactlyOnce {
         }
         let due = self.progress.due(Some(&keys), self.dead);
         let group = self.progress.committer()?.group_metadata()?;
-        open.has_offsets = true;
+        open.wants_offsets = true;
         let send = |producer: &mut Producer| producer.send_offsets(&due.offsets, &group, CALL_WAIT);
         call(self.sending.outputs.producer()?, stop, send)?;
         drop(no_change);
         if let Some(open) = &mut self.open {
+            open.has_offsets = true;
             open.is_committing = true;
         }
         let producer = self.sending.outputs.producer()?;
@@ -183,17 +186,16 @@ impl ExactlyOnce {
     fn done(&mut self, due: &Due, receipts: &mut Vec<Receipt>) {
         self.progress.committed(due);
         Vitals::count(&self.progress.status.transactions_committed);
-        self.close(true);
+        self.close(End::Commit);
         receipts.extend(self.sending.sent().map(|sent| sent.receipt));
         self.sending.suspects.committed(due);
         self.take_rest();
     }
 
     /// The open transaction has ended.
-    fn close(&mut self, is_committed: bool) {
-        if let Some(open) = self.open.take().filter(|open| open.has_offsets) {
-            let partitions = open.partitions.into_keys().collect();
-            self.ended = Some(Ended { is_committed, partitions, has_offsets: true });
+    fn close(&mut self, end: End) {
+        if let Some(open) = self.open.take().filter(|open| open.wants_offsets) {
+            self.ended = Some(end).filter(|_| open.has_offsets);
         }
     }
 
@@ -236,6 +238,9 @@ impl Sink for ExactlyOnce {
         let Payloads::Messages { flight, .. } = &batch.payloads else {
             unreachable!("Kafka is read as messages")
         };
+        if self.open.is_none() {
+            self.seal(stop, receipts)?;
+        }
         // What comes again anyway is dropped.
         if !self.progress.is_current(flight) {
             return Ok(());
@@ -268,7 +273,8 @@ impl Sink for ExactlyOnce {
         if asked.is_some() {
             self.progress.answer();
         }
-        if self.open.is_none() {
+        // One call never commits and takes back.
+        if self.open.is_none() && receipts.is_empty() {
             self.seal(stop, receipts)?;
         }
         Ok(())

@@ -10,6 +10,7 @@ use super::super::super::{Receipt, SinkError};
 use super::super::progress::{Due, Key};
 use super::super::sending::{REPORT_WAIT, TEND_EVERY};
 use super::super::vitals::Vitals;
+use super::seal::End;
 use super::{CALL_WAIT, ExactlyOnce, call};
 
 /// The brokers end a transaction that is open for so long (`settings.rs`).
@@ -85,7 +86,7 @@ impl ExactlyOnce {
 
     /// Nothing of the transaction counts: its records come again.
     fn undone(&mut self, outdated: Vec<(Key, PartitionOffset)>) -> Result<(), SinkError> {
-        self.close(false);
+        self.close(End::Abort);
         self.take_rest();
         if let Some((key, offset)) = self.sending.suspects.found()
             && self.progress.refuse(key, offset)
@@ -154,6 +155,7 @@ impl ExactlyOnce {
             })
             .collect();
         let asked: Vec<_> = ours.iter().map(|(_, offset, _)| offset.clone()).collect();
+        let mut is_told = false;
         let stored = loop {
             match self.progress.committer()?.committed(&asked, CALL_WAIT) {
                 Ok(stored) => break stored,
@@ -162,6 +164,11 @@ impl ExactlyOnce {
                     if (error.is_retriable() || matches!(error, KafkaError::Closed))
                         && !stop.is_abandoned() =>
                 {
+                    if !std::mem::replace(&mut is_told, true) {
+                        tracing::warn!(
+                            "{error}; they tell whether the last transaction was committed: asked again"
+                        );
+                    }
                     std::thread::sleep(REPORT_WAIT);
                 }
                 Err(error) => return Err(error.into()),
