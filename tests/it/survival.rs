@@ -177,6 +177,33 @@ fn a_lost_journal_stops_the_filter_or_is_said_loudly() {
     assert_eq!(orders.outcome().0.len(), 440);
 }
 
+/// The newest record that an offset names may be gone though records lie behind it.
+#[test]
+fn a_journal_that_lacks_the_record_an_offset_names_is_lost_whatever_lies_behind() {
+    let Some(brokers) = brokers() else { return };
+    let orders = Orders::create(brokers, "lacking");
+    orders.send(0..400, 0, None);
+    let filter = Filter::start(&orders.config("one", ""));
+    orders.wait_committed(400);
+    filter.stop();
+    // The end of a transaction lies at the end of each journal: an offset that no record has.
+    let consumer: BaseConsumer =
+        orders.topics.client().set("group.id", orders.topics.group()).create().unwrap();
+    let (_, end) = consumer.fetch_watermarks(&orders.journal(), 0, WAIT).unwrap();
+    let mut named = TopicPartitionList::new();
+    named.add_partition_offset(&orders.topics.input, 0, Offset::Offset(100)).unwrap();
+    let text = format!("tollgate/1 floor=0 last={}", end - 1);
+    named.find_partition(&orders.topics.input, 0).unwrap().set_metadata(text);
+    wait_for("the group to be empty", || consumer.commit(&named, CommitMode::Sync).is_ok());
+    let producer: BaseProducer = orders.topics.client().create().unwrap();
+    let blank = tollgate::kafka::journal::blank();
+    producer.send(BaseRecord::<(), _>::to(&orders.journal()).partition(0).payload(&blank[..])).unwrap();
+    producer.flush(WAIT).unwrap();
+    let (code, said) = run_to_end(&orders.config("one", ""));
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("state is lost") && said.contains("is not there any more"), "{said}");
+}
+
 #[test]
 fn offsets_that_a_tool_moved_are_followed() {
     let Some(brokers) = brokers() else { return };

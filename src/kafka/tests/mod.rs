@@ -9,6 +9,7 @@ mod commits;
 mod cost;
 mod faults;
 mod groups;
+mod journals;
 mod leaks;
 mod ranges;
 mod real;
