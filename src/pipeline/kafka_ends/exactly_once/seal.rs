@@ -40,7 +40,9 @@ impl ExactlyOnce {
             if let Some(end) = self.ended.filter(|_| self.sending.outputs.has_journal()) {
                 self.seal_one("the group's offsets", |sink| sink.end_offsets(end, stop), stop, receipts)?;
             } else {
-                tracing::warn!("how our last transaction ended is not known, so it is left as it is");
+                tracing::warn!(
+                    "our last transaction is not ended again: how it ended is not known, or there is no journal"
+                );
             }
         }
         // Each by itself: where one does not get through, the others do.
