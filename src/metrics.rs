@@ -109,7 +109,7 @@ metrics! {
         ProducerRebuilds Counter Count "tollgate_producer_rebuilds_total" []
             "Producers that took the place of a broken one";
         ConsumerRebuilds Counter Count "tollgate_consumer_rebuilds_total" []
-            "Consumers that took the place of a failed one";
+            "Consumers that took the place of one that failed or left";
         PartitionsStuck Gauge Count "tollgate_partitions_stuck" []
             "Partitions that make no progress while their lag grows";
         JournalRestored Counter Count "tollgate_journal_restored_records_total" []

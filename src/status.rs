@@ -79,7 +79,7 @@ pub struct Status {
     pub commit_failures: AtomicU64,
     /// Producers that took the place of a broken one.
     pub rebuilds: AtomicU64,
-    /// Consumers that took the place of a failed one.
+    /// Consumers that took the place of one that failed or left.
     pub rejoins: AtomicU64,
     /// Partitions that make no progress while their lag grows, at this moment.
     pub partitions_stuck: AtomicU64,

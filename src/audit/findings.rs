@@ -347,9 +347,13 @@ pub fn limit_notes(report: &Report) -> Vec<String> {
             grouped(table.unlisted_max(table.rows.len()))
         ));
     }
+    let (limits, skewed, drift) = (&report.limits, &report.skew, &report.drift);
     let (repeats, sequences) = (&report.repeats, &report.sequences);
     let lists = [
         (repeats.duplicates + repeats.conflicts, repeats.rows.len(), "repetitions"),
+        (repeats.bursts, repeats.largest.len(), "replay bursts"),
+        (skewed.len() as u64 + limits.skew_unlisted, skewed.len(), "senders with a clock that is off"),
+        (drift.len() as u64 + limits.drift_unlisted, drift.len(), "members that appear or vanish"),
         (sequences.work_open, sequences.open_work.len(), "pieces of work that never closed"),
         (sequences.requests_unanswered, sequences.unanswered.len(), "requests without response"),
     ];
@@ -358,7 +362,6 @@ pub fn limit_notes(report: &Report) -> Vec<String> {
             notes.push(format!("Of {} {what} {} are listed.", grouped(count), grouped(listed as u64)));
         }
     }
-    let limits = &report.limits;
     let counts = [
         (
             limits.places_forgotten,

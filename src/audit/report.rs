@@ -475,6 +475,12 @@ pub struct Limits {
     pub places_forgotten: u64,
     /// Records whose set of members was not looked at, because there are too many sets.
     pub shapes_unlisted: u64,
+    /// Senders whose clocks are off and that have no row.
+    #[serde(default)]
+    pub skew_unlisted: u64,
+    /// Members that appear or vanish and that have no row.
+    #[serde(default)]
+    pub drift_unlisted: u64,
     /// Ids that the full replay window gave up: copies of them passed.
     pub ids_evicted: u64,
     /// Entries that the full ledger gave up: sequences with them may be judged wrongly.

@@ -55,6 +55,9 @@ pub fn report(tallies: &mut Tallies, state: &State, context: Context) -> Report 
     // A sample's gaps say nothing; nor does what an earlier audit left open, if most answers are not looked at.
     let sequences =
         if context.scope.sample_one_in.is_none() { sequences(tallies, state) } else { Sequences::default() };
+    let (skew, skew_unlisted) = skew(tallies);
+    let changes = tallies.shapes.changes();
+    let limits = limits(tallies, state, skew_unlisted, changes.len());
     let mut report = Report {
         report: REPORT_NAME.to_owned(),
         version: REPORT_VERSION,
@@ -79,10 +82,10 @@ pub fn report(tallies: &mut Tallies, state: &State, context: Context) -> Report 
         sizes: distribution(&tallies.sizes, "bytes", None, 0),
         latency: latency(tallies),
         repeats,
-        skew: skew(tallies),
+        skew,
         sequences,
-        drift: tallies.shapes.changes().iter().take(DRIFT_MAX).map(|change| drift(tallies, change)).collect(),
-        limits: limits(tallies, state),
+        drift: changes.iter().take(DRIFT_MAX).map(|change| drift(tallies, change)).collect(),
+        limits,
         run: context.run,
         signature: None,
     };
@@ -362,7 +365,8 @@ fn repeats(tallies: &mut Tallies) -> Repeats {
     }
 }
 
-fn skew(tallies: &Tallies) -> Vec<SkewRow> {
+/// The senders whose clocks are off, and how many more there are.
+fn skew(tallies: &Tallies) -> (Vec<SkewRow>, u64) {
     let mut rows: Vec<SkewRow> = tallies
         .senders
         .rows()
@@ -378,8 +382,9 @@ fn skew(tallies: &Tallies) -> Vec<SkewRow> {
         })
         .collect();
     rows.sort_by(|a, b| b.samples.cmp(&a.samples).then_with(|| a.sender.cmp(&b.sender)));
+    let unlisted = rows.len().saturating_sub(ROWS_MAX);
     rows.truncate(ROWS_MAX);
-    rows
+    (rows, unlisted as u64)
 }
 
 fn typical(bounds: (Option<i64>, Option<i64>)) -> String {
@@ -442,11 +447,13 @@ fn drift(tallies: &Tallies, change: &Change) -> DriftRow {
     }
 }
 
-fn limits(tallies: &Tallies, state: &State) -> Limits {
+fn limits(tallies: &Tallies, state: &State, skew_unlisted: u64, changes: usize) -> Limits {
     let notes = state.notes();
     Limits {
         places_forgotten: tallies.places.forgotten(),
         shapes_unlisted: tallies.shapes.unlisted(),
+        skew_unlisted,
+        drift_unlisted: changes.saturating_sub(DRIFT_MAX) as u64,
         ids_evicted: notes.ids_evicted,
         ledger_evicted: notes.entries_evicted,
         notes: Vec::new(),

@@ -835,4 +835,19 @@ fn limits_count_more_than_is_listed() {
         let limit = format!("schema-drift={limit}");
         assert_eq!(said(&[input, "--clock", "record", "--fail-on", &limit]).0, Some(code), "{limit}");
     }
+    // What has no row is told.
+    assert_eq!(report["limits"]["drift_unlisted"], 0);
+    let members: serde_json::Map<_, _> = (0..220).map(|member| (format!("new-{member}"), json!(1))).collect();
+    let lines: Vec<Value> = (0..1000_i64)
+        .map(|number| {
+            let ext = if number < 500 { json!({ "old": 1 }) } else { json!(members) };
+            agh(&format!("e{number}"), "a", "worker", 1_775_600_000 + number, &json!({ "ext": ext }))
+        })
+        .collect();
+    let input = dir.write("many.ndjson", ndjson(&lines));
+    let report = crate::audit::report(&[input.to_str().unwrap(), "--clock", "record"]);
+    assert_eq!(report["drift"].as_array().unwrap().len(), 200);
+    assert_eq!(report["limits"]["drift_unlisted"], 21, "220 that appear, and one that vanishes");
+    let notes = report["limits"]["notes"].to_string();
+    assert!(notes.contains("Of 221 members that appear or vanish 200 are listed"), "{notes}");
 }

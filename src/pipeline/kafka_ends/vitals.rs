@@ -9,7 +9,7 @@ pub struct Vitals {
     pub aborts: AtomicU64,
     /// Producers that took the place of a broken one.
     pub rebuilds: AtomicU64,
-    /// Consumers that took the place of a failed one.
+    /// Consumers that took the place of one that failed or left.
     pub rejoins: AtomicU64,
     /// Restores of state from the journal.
     pub restores: AtomicU64,
