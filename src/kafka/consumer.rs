@@ -55,19 +55,6 @@ impl Consumer {
         Ok(consumer)
     }
 
-    /// Whether the brokers tell the offsets of a group at once to whoever does not mind open transactions. If they tell
-    /// nobody else, they keep them for one.
-    #[must_use]
-    pub fn knows_offsets(mut settings: ConsumerSettings, at: &[PartitionOffset], wait: Duration) -> bool {
-        let conf = settings.journal_conf(false);
-        let told = conf.and_then(|conf| {
-            let raw = raw::consumer::Consumer::new(conf, settings.client.tokens.take())?;
-            let told = raw.handle()?.committed(at, wait);
-            raw.close(wait).and(told)
-        });
-        told.is_ok()
-    }
-
     fn new(settings: &mut ConsumerSettings, listener: Box<dyn Listener>) -> Result<Self, KafkaError> {
         let raw = raw::consumer::Consumer::new(settings.conf()?, settings.client.tokens.take())?;
         let group = Group {

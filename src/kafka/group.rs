@@ -29,8 +29,8 @@ pub trait Listener: Send {
     }
     /// These are ours now, and will be read from `next`.
     fn assigned(&mut self, partitions: &[Owned]);
-    /// The committed offsets of these, which came, could not be read in time: they come again, to a new member.
-    fn unread(&mut self, _partitions: &[PartitionOffset]) {}
+    /// The committed offsets of partitions that came could not be read in time: they come again, to a new member.
+    fn unread(&mut self) {}
     /// These are given back when this returns. Where `lost`, another process may own them already: commit nothing.
     fn revoked(&mut self, partitions: &[Owned], lost: bool);
 }
@@ -144,10 +144,14 @@ impl Group {
     }
 
     /// Where to read each partition from: its committed offset, else by `start`.
-    fn starts(&self, partitions: &mut [PartitionOffset]) -> Result<(), KafkaError> {
+    fn starts(&mut self, partitions: &mut [PartitionOffset]) -> Result<(), KafkaError> {
         let handle = self.line.reach().ok_or(KafkaError::Closed)?;
         let deadline = Instant::now() + self.assign_wait;
-        let committed = patiently(deadline, |wait| handle.committed(partitions, wait))?;
+        let committed = patiently(deadline, |wait| handle.committed(partitions, wait));
+        if committed.as_ref().is_err_and(KafkaError::is_retriable) {
+            self.listener.unread();
+        }
+        let committed = committed?;
         let mut without = Vec::new();
         for (partition, committed) in partitions.iter_mut().zip(committed) {
             match committed {
@@ -168,9 +172,6 @@ impl Group {
 impl Rebalance for Group {
     fn assigned(&mut self, partitions: &mut [PartitionOffset]) {
         if let Err(error) = self.starts(partitions) {
-            if error.is_retriable() {
-                self.listener.unread(partitions);
-            }
             // The group must get its answer; but as these partitions are not in our account, nothing of them is read.
             self.fail(error);
             return;

@@ -124,7 +124,7 @@ impl Producer {
         group: &GroupMetadata,
         wait: Duration,
     ) -> Result<(), KafkaError> {
-        if group.generation() < 0 || group.member().is_empty() {
+        if !group.is_member() {
             let code = super::faults::Code::STATE;
             let text = "this process is no member of the consumer group at this moment".to_owned();
             let fault =

@@ -11,7 +11,7 @@ mod restore;
 mod topics;
 
 pub use index::Index;
-pub use range::Range;
+pub use range::{Range, nobodys_offset};
 pub use record::{Header, JournalError, RECORD_BYTES_MAX, VERSION, blank, split};
 pub use restore::{Changes, Plan, Restore};
 pub use topics::JournalTopics;

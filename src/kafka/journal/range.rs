@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::kafka::raw::partitions::PartitionOffset;
+
 /// The journal records to read for a committed offset. Both ends are journal offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
@@ -13,6 +15,13 @@ pub struct Range {
 }
 
 const FORM: &str = "tollgate/1";
+
+/// An offset of the group that nobody reads by: its journal's. It shows whether the group takes offsets, and a transaction
+/// that has it ends where the group's offsets are.
+#[must_use]
+pub fn nobodys_offset(journal: &str) -> PartitionOffset {
+    PartitionOffset { metadata: format!("{FORM} read by nobody"), ..PartitionOffset::new(journal, 0, 0) }
+}
 
 impl fmt::Display for Range {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -68,7 +68,7 @@ pub struct Restore<'a> {
     pub continue_on_loss: bool,
     /// Whether nobody needs the outcome any more.
     pub is_off: &'a dyn Fn() -> bool,
-    /// Told of a plan whose range is not read to its end, while nothing comes.
+    /// Told of a plan that is not read to its end, while nothing comes.
     pub on_silence: &'a dyn Fn(&Plan),
 }
 
@@ -208,8 +208,7 @@ impl Restore<'_> {
             }
             if heard_at.elapsed() >= SILENCE {
                 heard_at = Instant::now();
-                let hidden =
-                    readings.iter().filter(|reading| !reading.is_done && reading.plan.range.is_some());
+                let hidden = readings.iter().filter(|reading| !reading.is_done);
                 hidden.for_each(|reading| (self.on_silence)(reading.plan));
             }
         }

@@ -43,6 +43,12 @@ impl GroupMetadata {
         // SAFETY: ours and alive.
         copy(unsafe { sys::rd_kafka_consumer_group_metadata_member_id(self.0.as_ptr()) })
     }
+
+    /// Whether we are a member at this moment.
+    #[must_use]
+    pub fn is_member(&self) -> bool {
+        self.generation() >= 0 && !self.member().is_empty()
+    }
 }
 
 impl Drop for GroupMetadata {

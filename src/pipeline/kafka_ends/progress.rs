@@ -56,7 +56,7 @@ pub(super) struct Progress {
     doubt: AtomicBool,
     /// Whether the reader is to leave the group for a while.
     leaving: AtomicBool,
-    held: Mutex<Held>,
+    hidden: Mutex<BTreeSet<Hidden>>,
     /// One commit at a time, and no partition is given away during one.
     committing: Mutex<()>,
     committer: OnceLock<Committer>,
@@ -103,11 +103,13 @@ struct State {
     journal_floor: i64,
 }
 
-/// What cannot be read, probably since a transaction that is open holds it.
-#[derive(Default)]
-pub(super) struct Held {
-    pub(super) offsets: bool,
-    pub(super) journals: BTreeSet<Key>,
+/// What an open transaction hides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Hidden {
+    /// The group's offsets.
+    Offsets,
+    /// A partition's journal.
+    Journal(Key),
 }
 
 /// What the reader has to follow.
@@ -429,19 +431,14 @@ impl Progress {
         self.leaving.load(Ordering::Acquire)
     }
 
-    /// The group's offsets cannot be read.
-    pub(super) fn offsets_held(&self) {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).offsets = true;
+    /// This cannot be read, though the brokers write there.
+    pub(super) fn hide(&self, hidden: Hidden) {
+        self.hidden.lock().unwrap_or_else(PoisonError::into_inner).insert(hidden);
     }
 
-    /// A partition's journal cannot be read.
-    pub(super) fn journal_held(&self, key: Key) {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).journals.insert(key);
-    }
-
-    /// What cannot be read, once.
-    pub(super) fn take_held(&self) -> Held {
-        std::mem::take(&mut *self.held.lock().unwrap_or_else(PoisonError::into_inner))
+    /// One of what cannot be read, once.
+    pub(super) fn next_hidden(&self) -> Option<Hidden> {
+        self.hidden.lock().unwrap_or_else(PoisonError::into_inner).pop_first()
     }
 
     /// The journals' committed floors.

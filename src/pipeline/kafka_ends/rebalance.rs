@@ -11,14 +11,15 @@ use std::time::{Duration, Instant};
 use crossbeam::channel::Sender;
 
 use crate::config::{Config, OnStateLoss};
-use crate::kafka::journal::{JournalTopics, Plan, Restore};
+use crate::kafka::journal::{JournalTopics, Plan, Restore, blank, nobodys_offset};
 use crate::kafka::{
-    Class, ClientSettings, Code, Consumer, ConsumerSettings, KafkaError, Listener, Owned, PartitionOffset,
+    Class, ClientSettings, Code, ConsumerSettings, KafkaError, KafkaSettingsError, Listener, Owned,
+    PartitionOffset, Producer, ProducerSettings, Record,
 };
 use crate::status::PartitionState;
 
 use super::super::news::Restored;
-use super::progress::{Ask, Key, Progress, partition_of};
+use super::progress::{Ask, Hidden, Key, Progress, partition_of};
 use super::vitals::Vitals;
 
 /// How long to wait before a restore that met trouble begins anew.
@@ -27,8 +28,8 @@ const RESTORE_PAUSE: Duration = Duration::from_secs(1);
 const GROW_WAIT: Duration = Duration::from_secs(30);
 /// So often in a row offsets cannot be read, some 10 s each, before that is more than a transaction that goes on.
 const UNREAD: u32 = 2;
-/// How long the brokers may take to tell what they tell anybody.
-const TELL_WAIT: Duration = Duration::from_secs(2);
+/// How long the brokers may take to write something, so that they are known to write.
+const PROOF_WAIT: Duration = Duration::from_secs(2);
 /// What to do about it if nobody else does.
 const HANGING: &str = "a transaction that stays open is shown by `kafka-transactions.sh find-hanging`";
 /// How often a restore looks whether an abort that it must not overtake is done.
@@ -50,7 +51,9 @@ impl Listener for OnRebalance {
     }
 
     fn assigned(&mut self, owned: &[Owned]) {
-        self.unread = 0;
+        if !owned.is_empty() {
+            self.unread = 0;
+        }
         self.progress.assigned(owned);
         let state = if self.holds() { PartitionState::Restoring } else { PartitionState::Reading };
         let told = owned.iter().map(|at| (at.name.as_str(), at.partition, at.next));
@@ -62,11 +65,11 @@ impl Listener for OnRebalance {
         self.restorer.start(owned.iter().map(at).collect());
     }
 
-    fn unread(&mut self, partitions: &[PartitionOffset]) {
+    fn unread(&mut self) {
         self.unread += 1;
-        if self.unread >= UNREAD && self.restorer.knows_offsets(partitions) {
+        if self.unread >= UNREAD && self.restorer.are_offsets_hidden() {
             tracing::warn!("the brokers keep the group's offsets for a transaction that is open; {HANGING}");
-            self.progress.offsets_held();
+            self.progress.hide(Hidden::Offsets);
         }
     }
 
@@ -138,10 +141,31 @@ impl Restorer {
         std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether the brokers tell these offsets to whoever does not mind open transactions.
-    fn knows_offsets(&self, partitions: &[PartitionOffset]) -> bool {
-        let settings = ConsumerSettings::from_config(&self.config);
-        settings.is_ok_and(|settings| Consumer::knows_offsets(settings, partitions, TELL_WAIT))
+    /// Whether the group takes offsets, though it tells none.
+    fn are_offsets_hidden(&self) -> bool {
+        let journal =
+            self.config.kafka.topics.first().and_then(|topic| self.config.kafka.journal_topic(topic));
+        let committer = self.progress.committer();
+        let taken = journal
+            .zip(committer.ok())
+            .map(|(journal, committer)| committer.commit(&[nobodys_offset(&journal)], PROOF_WAIT));
+        taken.is_some_and(|taken| taken.is_ok())
+    }
+
+    /// Whether a journal takes records, though it gives none: a blank one is written.
+    fn is_journal_hidden(&self, plan: &Plan) -> Result<bool, KafkaError> {
+        let refused =
+            |error: KafkaSettingsError| KafkaError::Create { kind: "producer", text: error.to_string() };
+        let client = ClientSettings::from_config(&self.config).map_err(refused)?;
+        let mut producer = Producer::new(ProducerSettings { client, transactional_id: None })?;
+        let topic = producer.topic(&plan.journal)?;
+        let record = Record { payload: Some(blank()), ..Record::default() };
+        producer.produce_bytes(topic, Some(plan.partition), &record, 0)?;
+        let mut reports = Vec::new();
+        let flushed = producer.flush(PROOF_WAIT, &mut reports);
+        let is_written = flushed.is_ok() && reports.iter().all(|report| report.outcome.is_ok());
+        producer.close(PROOF_WAIT, &mut reports)?;
+        Ok(is_written)
     }
 
     pub(super) fn is_on(&self) -> bool {
@@ -188,8 +212,12 @@ impl Restorer {
             tracing::warn!(
                 "nothing comes of the journal {journal}/{partition}; if the brokers answer, {HANGING}"
             );
-            if let Some((key, ..)) = partitions.iter().find(|(key, ..)| partition_of(*key).0 == plan.source) {
-                self.progress.journal_held(*key);
+            let key = partitions.iter().map(|(key, ..)| *key).find(|key| partition_of(*key).0 == plan.source);
+            // Where no offset names what is wanted, it may be something that was taken back.
+            if let (Some(key), Some(_)) = (key, plan.range)
+                && self.is_journal_hidden(plan).unwrap_or_default()
+            {
+                self.progress.hide(Hidden::Journal(key));
             }
         };
         let began = Instant::now();

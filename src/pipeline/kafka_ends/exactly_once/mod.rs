@@ -43,10 +43,9 @@ struct Open {
     records: u64,
     /// Those with records in it, with their epochs.
     partitions: BTreeMap<Key, u32>,
-    /// Whether offsets were to be part of it, and whether they are.
-    wants_offsets: bool,
+    /// Whether offsets were sent; they may not have come.
     has_offsets: bool,
-    /// Whether a commit was asked for, so that its outcome may be unknown.
+    /// Whether a commit was asked for, so that its outcome may be unknown. Offsets are in it then.
     is_committing: bool,
 }
 
@@ -87,7 +86,6 @@ impl ExactlyOnce {
                 due: self.pace.due(read_at, now),
                 records: 0,
                 partitions: BTreeMap::new(),
-                wants_offsets: false,
                 has_offsets: false,
                 is_committing: false,
             });
@@ -169,12 +167,11 @@ impl ExactlyOnce {
         }
         let due = self.progress.due(Some(&keys), self.dead);
         let group = self.progress.committer()?.group_metadata()?;
-        open.wants_offsets = true;
+        open.has_offsets = group.is_member();
         let send = |producer: &mut Producer| producer.send_offsets(&due.offsets, &group, CALL_WAIT);
         call(self.sending.outputs.producer()?, stop, send)?;
         drop(no_change);
         if let Some(open) = &mut self.open {
-            open.has_offsets = true;
             open.is_committing = true;
         }
         let producer = self.sending.outputs.producer()?;
@@ -194,8 +191,8 @@ impl ExactlyOnce {
 
     /// The open transaction has ended.
     fn close(&mut self, end: End) {
-        if let Some(open) = self.open.take().filter(|open| open.wants_offsets) {
-            self.ended = Some(end).filter(|_| open.has_offsets);
+        if let Some(open) = self.open.take().filter(|open| open.has_offsets) {
+            self.ended = Some(end).filter(|_| open.is_committing);
         }
     }
 
@@ -274,7 +271,7 @@ impl Sink for ExactlyOnce {
             self.progress.answer();
         }
         // One call never commits and takes back.
-        if self.open.is_none() && receipts.is_empty() {
+        if self.open.is_none() && receipts.is_empty() && asked.is_none() {
             self.seal(stop, receipts)?;
         }
         Ok(())

@@ -30,6 +30,8 @@ enum Outcome {
     Committed(Due),
     /// With the partitions that others have moved on meanwhile.
     Undone(Vec<(Key, PartitionOffset)>),
+    /// Nothing of it is ours any more: it comes again to others, or not at all.
+    NotTold,
 }
 
 impl ExactlyOnce {
@@ -86,8 +88,13 @@ impl ExactlyOnce {
 
     /// Nothing of the transaction counts: its records come again.
     fn undone(&mut self, outdated: Vec<(Key, PartitionOffset)>) -> Result<(), SinkError> {
+        // A seal has nothing of the stream.
+        let is_seal = self.open.as_ref().is_some_and(|open| open.partitions.is_empty());
         self.close(End::Abort);
         self.take_rest();
+        if is_seal {
+            return Ok(());
+        }
         if let Some((key, offset)) = self.sending.suspects.found()
             && self.progress.refuse(key, offset)
         {
@@ -130,7 +137,7 @@ impl ExactlyOnce {
                 }
             }
         }
-        // Without an open transaction, a batch was in hand that could not begin one.
+        // Without an open transaction, a batch or a seal was in hand that could not begin one.
         if self.open.as_ref().is_none_or(|open| !open.is_committing) {
             return self.undone(Vec::new());
         }
@@ -141,6 +148,11 @@ impl ExactlyOnce {
                 Ok(())
             }
             Outcome::Undone(outdated) => self.undone(outdated),
+            Outcome::NotTold => {
+                self.undone(Vec::new())?;
+                self.ended = None;
+                Ok(())
+            }
         }
     }
 
@@ -154,6 +166,9 @@ impl ExactlyOnce {
                 Some((*key, offset.clone(), before))
             })
             .collect();
+        if ours.is_empty() {
+            return Ok(Outcome::NotTold);
+        }
         let asked: Vec<_> = ours.iter().map(|(_, offset, _)| offset.clone()).collect();
         let mut is_told = false;
         let stored = loop {

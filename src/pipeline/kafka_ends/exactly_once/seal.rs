@@ -2,28 +2,24 @@
 //!
 //! Brokers may leave a transaction open in partitions that were away when it ended, and never come back to them
 //! (KAFKA-20734): then nobody reads its offsets, or what it wrote. The end of a later transaction of the same name ends it
-//! there too, but none begins before offsets and journals are read. So where those stay unreadable, though the brokers
-//! answer, a small transaction goes there and ends as the forgotten one did. What is held by another process's transaction
-//! stays so. Outputs are left alone: the next records to them do the same.
+//! there too, but whoever has to read them first begins none. So where they stay unreadable, though the brokers write there,
+//! a small transaction of its own goes there and ends as the forgotten one did. What another process left open stays so.
+//! Outputs are left alone: the next transaction with records to them ends it there, as itself.
 //!
 //! It must not be begun on a guess: an end that does not get through is an abort, also of what was committed and forgotten.
 
 use std::time::{Duration, Instant};
 
-use crate::kafka::journal::blank;
-use crate::kafka::{KafkaError, PartitionOffset};
+use crate::kafka::KafkaError;
+use crate::kafka::journal::{blank, nobodys_offset};
 
 use super::super::super::stop::Stop;
 use super::super::super::{Receipt, SinkError};
-use super::super::progress::Key;
+use super::super::progress::{Hidden, Key};
 use super::{CALL_WAIT, ExactlyOnce, call};
 
-/// How long a journal's leader may take to answer before nothing is begun there.
-const ANSWER_WAIT: Duration = Duration::from_secs(2);
 /// Offsets that do not come in such a time never do: the brokers end a transaction after 15 s.
 const OFFSETS_WAIT: Duration = Duration::from_secs(12);
-/// The text of an offset that nobody reads by.
-const SEAL: &str = "tollgate/1 seal";
 
 /// How a transaction ended.
 #[derive(Clone, Copy, Debug)]
@@ -33,38 +29,34 @@ pub(super) enum End {
 }
 
 impl ExactlyOnce {
-    /// Ends again what holds offsets or journals that cannot be read. There must be no open transaction.
+    /// Ends again what hides something, one thing at a time. There must be no open transaction.
     pub(super) fn seal(&mut self, stop: &Stop, receipts: &mut Vec<Receipt>) -> Result<(), SinkError> {
-        let held = self.progress.take_held();
-        if held.offsets {
-            if let Some(end) = self.ended.filter(|_| self.sending.outputs.has_journal()) {
-                self.seal_one("the group's offsets", |sink| sink.end_offsets(end, stop), stop, receipts)?;
-            } else {
+        match (self.progress.next_hidden(), self.ended) {
+            (Some(Hidden::Offsets), Some(end)) => {
+                self.seal_one(|sink| sink.end_offsets(end, stop), stop, receipts)
+            }
+            (Some(Hidden::Offsets), None) => {
                 tracing::warn!(
-                    "our last transaction is not ended again: how it ended is not known, or there is no journal"
+                    "how our last transaction with offsets ended is not known, so it is left as it is"
                 );
+                Ok(())
             }
-        }
-        // Each by itself: where one does not get through, the others do.
-        for key in held.journals {
-            let journal = format!("{}/{}", self.sending.outputs.journal_name(usize::from(key.0.0)), key.1);
-            if self.progress.owns(key, u32::MAX) && self.answers(key) {
-                self.seal_one(&journal, |sink| sink.end_journal(key, stop), stop, receipts)?;
+            (Some(Hidden::Journal(key)), _) if self.progress.owns(key, u32::MAX) => {
+                self.seal_one(|sink| sink.end_journal(key, stop), stop, receipts)
             }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     fn seal_one(
         &mut self,
-        what: &str,
         end: impl FnOnce(&mut Self) -> Result<(), KafkaError>,
         stop: &Stop,
         receipts: &mut Vec<Receipt>,
     ) -> Result<(), SinkError> {
         match self.open(Instant::now()).and_then(|()| end(self)) {
             Ok(()) => {
-                tracing::info!("{what}: if our last transaction there was left open, it is ended now");
+                tracing::info!("if a transaction of ours was left open there, it is ended now");
                 self.open = None;
                 self.take_rest();
                 Ok(())
@@ -73,22 +65,10 @@ impl ExactlyOnce {
         }
     }
 
-    /// Whether a journal's leader answers.
-    fn answers(&mut self, (topic, partition): Key) -> bool {
-        let journal = self.sending.outputs.journal_name(usize::from(topic.0)).to_owned();
-        let cluster = self.sending.outputs.producer().and_then(|producer| producer.cluster());
-        cluster.and_then(|cluster| cluster.watermarks(&journal, partition, ANSWER_WAIT)).is_ok()
-    }
-
     fn end_offsets(&mut self, end: End, stop: &Stop) -> Result<(), KafkaError> {
         let outputs = &mut self.sending.outputs;
-        let offset = PartitionOffset {
-            metadata: SEAL.to_owned(),
-            ..PartitionOffset::new(outputs.journal_name(0), 0, 0)
-        };
-        let group = outputs.group().to_owned();
+        let (offsets, group) = ([nobodys_offset(outputs.journal_name(0))], outputs.group().to_owned());
         let producer = outputs.producer()?;
-        let offsets = [offset];
         call(producer, stop, |producer| producer.send_offsets_as_stranger(&offsets, &group, OFFSETS_WAIT))?;
         match end {
             End::Commit => call(producer, stop, |producer| producer.commit_transaction(CALL_WAIT)),
@@ -96,7 +76,8 @@ impl ExactlyOnce {
         }
     }
 
-    /// The committed offset names a record there that cannot be read, so the transaction that holds it was committed.
+    /// The committed offset names a record that cannot be read, so what hides it was committed; or it is one of ours that was
+    /// taken back before another process's record, and comes again as it was.
     fn end_journal(&mut self, (topic, partition): Key, stop: &Stop) -> Result<(), KafkaError> {
         let outputs = &mut self.sending.outputs;
         // Nobody waits for its report: the commit fails with the record.
