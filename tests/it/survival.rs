@@ -101,6 +101,23 @@ impl Orders {
         wait_for("the records to be committed", || self.topics.committed() >= records);
     }
 
+    /// Four hundred records that a filter has committed; it has stopped.
+    fn filtered(brokers: &'static str, input: &str) -> Self {
+        let orders = Self::create(brokers, input);
+        orders.send(0..400, 0, None);
+        let filter = Filter::start(&orders.config("one", ""));
+        orders.wait_committed(400);
+        filter.stop();
+        orders
+    }
+
+    /// Another client commits in the filter's group, once nobody is in it.
+    fn commit_elsewhere(&self, offsets: &TopicPartitionList) {
+        let consumer: BaseConsumer =
+            self.topics.client().set("group.id", self.topics.group()).create().unwrap();
+        wait_for("the group to be empty", || consumer.commit(offsets, CommitMode::Sync).is_ok());
+    }
+
     pub(crate) fn journal(&self) -> String {
         format!("{}.{}.journal", self.topics.input, self.topics.group())
     }
@@ -148,11 +165,7 @@ fn duplicates_over_a_restart_or_a_rebalance_are_rejected_and_redelivered_records
 #[test]
 fn a_lost_journal_stops_the_filter_or_is_said_loudly() {
     let Some(brokers) = brokers() else { return };
-    let orders = Orders::create(brokers, "lost");
-    orders.send(0..400, 0, None);
-    let filter = Filter::start(&orders.config("one", ""));
-    orders.wait_committed(400);
-    filter.stop();
+    let orders = Orders::filtered(brokers, "lost");
     let admin: AdminClient<DefaultClientContext> = orders.topics.client().create().unwrap();
     // Cut short first: some records below what is needed go.
     let mut cut = TopicPartitionList::new();
@@ -181,20 +194,15 @@ fn a_lost_journal_stops_the_filter_or_is_said_loudly() {
 #[test]
 fn a_journal_that_lacks_the_record_an_offset_names_is_lost_whatever_lies_behind() {
     let Some(brokers) = brokers() else { return };
-    let orders = Orders::create(brokers, "lacking");
-    orders.send(0..400, 0, None);
-    let filter = Filter::start(&orders.config("one", ""));
-    orders.wait_committed(400);
-    filter.stop();
+    let orders = Orders::filtered(brokers, "lacking");
     // The end of a transaction lies at the end of each journal: an offset that no record has.
-    let consumer: BaseConsumer =
-        orders.topics.client().set("group.id", orders.topics.group()).create().unwrap();
+    let consumer: BaseConsumer = orders.topics.client().create().unwrap();
     let (_, end) = consumer.fetch_watermarks(&orders.journal(), 0, WAIT).unwrap();
     let mut named = TopicPartitionList::new();
     named.add_partition_offset(&orders.topics.input, 0, Offset::Offset(100)).unwrap();
     let text = format!("tollgate/1 floor=0 last={}", end - 1);
     named.find_partition(&orders.topics.input, 0).unwrap().set_metadata(text);
-    wait_for("the group to be empty", || consumer.commit(&named, CommitMode::Sync).is_ok());
+    orders.commit_elsewhere(&named);
     let producer: BaseProducer = orders.topics.client().create().unwrap();
     let blank = tollgate::kafka::journal::blank();
     producer.send(BaseRecord::<(), _>::to(&orders.journal()).partition(0).payload(&blank[..])).unwrap();
@@ -207,19 +215,13 @@ fn a_journal_that_lacks_the_record_an_offset_names_is_lost_whatever_lies_behind(
 #[test]
 fn offsets_that_a_tool_moved_are_followed() {
     let Some(brokers) = brokers() else { return };
-    let orders = Orders::create(brokers, "reset");
-    orders.send(0..400, 0, None);
-    let filter = Filter::start(&orders.config("one", ""));
-    orders.wait_committed(400);
-    filter.stop();
+    let orders = Orders::filtered(brokers, "reset");
     // Back by ten in each partition, by another client, and without our text.
-    let consumer: BaseConsumer =
-        orders.topics.client().set("group.id", orders.topics.group()).create().unwrap();
     let mut back = TopicPartitionList::new();
     for partition in 0..PARTITIONS {
         back.add_partition_offset(&orders.topics.input, partition, Offset::Offset(90)).unwrap();
     }
-    wait_for("the group to be empty", || consumer.commit(&back, CommitMode::Sync).is_ok());
+    orders.commit_elsewhere(&back);
     orders.send(0..40, 0, None);
     let filter = Filter::start(&orders.config("one", ""));
     orders.wait_committed(440);
